@@ -135,6 +135,7 @@ struct Library {
   decltype(&recur_forward) forward, backward;
   decltype(&recur_load) load;
   decltype(&recur_workspace_size) getWorkspaceSize, getBackwardSize;
+  decltype(&recur_handed_rows) countHandedRows; // null where the library is of a version without
   decltype(&recur_message) getMessage;
 
   Library(const char *path, const std::string &symbol) : handle(openLibrary(path)) {
@@ -150,6 +151,7 @@ struct Library {
     find("recur_workspace_size", getWorkspaceSize);
     find("recur_backward_workspace_size", getBackwardSize);
     find("recur_message", getMessage);
+    countHandedRows = reinterpret_cast<decltype(countHandedRows)>(dlsym(handle, "recur_handed_rows"));
   }
   void check(recur_status status) const {
     if (status != RECUR_OK)
@@ -318,6 +320,38 @@ private:
   }
 };
 
+/// What a call forward hands over to the one backward: nothing where it would not gain.
+struct HandedStates {
+  const CUDA &cuda;
+  std::vector<void *> places; // for each state
+  int64_t bytes = 0;
+
+  HandedStates(const CUDA &cuda, const Library &library, const recur_call &call) : cuda(cuda) {
+    int64_t rows = library.countHandedRows ? library.countHandedRows(library.recurrence, &call) : 0;
+    const recur_gradient_info *gradient = library.recurrence->gradient;
+    for (int32_t i = 0, state = 0; rows > 0 && i < library.recurrence->array_count; ++i) {
+      const recur_array_info &info = library.recurrence->arrays[i];
+      if (info.kind != RECUR_STATE)
+        continue;
+      const int32_t *end = gradient->kept + gradient->kept_count, *kept = std::find(gradient->kept, end, state++);
+      Pointer place = 0;
+      if (kept != end) {
+        int64_t size = rows * call.H * (gradient->kept_dtypes[kept - gradient->kept] == RECUR_F32 ? 4 : 2);
+        for (int32_t side = 0; side < info.rank; ++side)
+          size *= info.shape[side];
+        cuda.allocate(&place, size_t(size));
+        bytes += size;
+      }
+      places.push_back(reinterpret_cast<void *>(place));
+    }
+  }
+  ~HandedStates() {
+    for (void *place : places)
+      if (place)
+        cuda.free(reinterpret_cast<Pointer>(place));
+  }
+};
+
 /// Where packed sequences begin and end: the tokens are cut at random places.
 struct Offsets {
   const CUDA &cuda;
@@ -454,15 +488,27 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   back.workspace_bytes = 0;
   if (choices.isBackward && (back.workspace_bytes = library.getBackwardSize(library.recurrence, &back)) < 0)
     stop(library.getMessage());
+  // The same calls where one hands states over to the other.
+  recur_call handing = call, handed = back;
+  HandedStates states(cuda, library, choices.isBackward ? call : recur_call{});
+  bool handsOver = !states.places.empty();
+  handing.handed_states = handed.handed_states = handsOver ? states.places.data() : nullptr;
+  handing.kept_interval = handed.workspace_bytes = 0;
+  if (handsOver && ((handing.workspace_bytes = library.getWorkspaceSize(library.recurrence, &handing)) < 0 ||
+                    (handed.workspace_bytes = library.getBackwardSize(library.recurrence, &handed)) < 0))
+    stop(library.getMessage());
   Pointer workspace = 0;
-  cuda.allocate(&workspace, size_t(std::max<int64_t>({call.workspace_bytes, back.workspace_bytes, 1})));
-  call.workspace = back.workspace = reinterpret_cast<void *>(workspace);
+  cuda.allocate(&workspace, size_t(std::max<int64_t>({call.workspace_bytes, back.workspace_bytes,
+                                                      handing.workspace_bytes, handed.workspace_bytes, 1})));
+  call.workspace = back.workspace = handing.workspace = handed.workspace = reinterpret_cast<void *>(workspace);
   library.check(library.load(library.recurrence, RECUR_CUDA));
   auto forward = [&] { library.check(library.forward(library.recurrence, &call)); };
   auto backward = [&] { library.check(library.backward(library.recurrence, &back)); };
+  auto forwardHanding = [&] { library.check(library.forward(library.recurrence, &handing)); };
+  auto backwardHanded = [&] { library.check(library.backward(library.recurrence, &handed)); };
   auto both = [&] {
-    forward();
-    backward();
+    handsOver ? forwardHanding() : forward();
+    handsOver ? backwardHanded() : backward();
   };
   double flops = atof(words[3]) * double(shape.B * shape.T * shape.H), bytes = double(arrays.bytes);
   Timed timed{cuda, shape, choices, copyRate, matrixRate};
@@ -471,6 +517,10 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
     std::string name = words[0];
     double backwardFlops = flops * atof(words[4]), backwardBytes = double(arrays.backwardBytes);
     timed(name + " backward", backward, backwardBytes, backwardFlops);
+    if (handsOver) {
+      timed(name + " handing", forwardHanding, bytes + double(states.bytes), flops);
+      timed(name + " handed", backwardHanded, backwardBytes + double(states.bytes), backwardFlops);
+    }
     timed(name + " both", both, bytes + backwardBytes, flops + backwardFlops);
   }
   if (offsets)
@@ -507,7 +557,8 @@ int main(int argc, char **argv) {
             "Usage: gpu-bench-run [--launches|--once] [--backward] [--gate=X] [--plan=N] [--keep] [--sequences=N "
             "[--device-offsets]] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS [RATIO]}...\n"
             "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
-            "--backward: the gradient too, and both together; RATIO is its flops over the others.\n"
+            "--backward: the gradient too, and both together; RATIO is its flops over the others. Where the call forward "
+            "hands states over to the gradient, both do so together, and rows NAME handing, NAME handed are of each.\n"
             "--launches: each launch of a call is timed alone too.\n"
             "--once: each call runs once, outside of a graph, and is not timed, for compute-sanitizer.\n"
             "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"

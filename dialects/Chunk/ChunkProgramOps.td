@@ -138,21 +138,25 @@ def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
   let description = [{
     It has no token dimension. Zero before the first chunk unless the caller passes an initial state. Of a `transposed`
     one the caller has the transpose: that is what comes in before the first chunk and goes out after the last. `of` says how much
-    of the state, with its sides as they are here, the caller has: the rest is zero before, and nobody's after.
+    of the state, with its sides as they are here, the caller has: the rest is zero before, and nobody's after. `kept` is the
+    type in which a program that `keeps` its states leaves this one, where that is not f32.
 
     Verified: as `chunk.input`; a transposed state is a matrix.
 
     Example: `%S = chunk.state "S" : tensor<64x128xf32>`, `%S = chunk.state "S" transposed of [70, 100] : tensor<80x112xf32>`
   }];
-  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored, UnitAttr:$transposed, Chunk_Sizes:$sizes);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored, UnitAttr:$transposed, Chunk_Sizes:$sizes,
+                   OptionalAttr<Recur_StoredType>:$kept);
   let results = (outs Chunk_Tensor:$result);
-  let assemblyFormat = "$name (`stored` $stored^)? (`transposed` $transposed^)? (`of` $sizes^)? attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $name (`stored` $stored^)? (`transposed` $transposed^)? (`of` $sizes^)? (`kept` $kept^)? attr-dict `:` type($result)
+  }];
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name, CArg<"::mlir::TypeAttr", "{}">:$stored,
                                  CArg<"::mlir::UnitAttr", "{}">:$transposed), [{
-    build($_builder, $_state, type, name, stored, transposed, ::mlir::DenseI64ArrayAttr());
+    build($_builder, $_state, type, name, stored, transposed, ::mlir::DenseI64ArrayAttr(), ::mlir::TypeAttr());
   }]>, OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name, CArg<"::mlir::TypeAttr", "{}">:$stored,
                       CArg<"bool", "false">:$transposed), [{
-    build($_builder, $_state, type, name, stored, transposed, ::mlir::DenseI64ArrayAttr());
+    build($_builder, $_state, type, name, stored, transposed, ::mlir::DenseI64ArrayAttr(), ::mlir::TypeAttr());
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -167,15 +171,15 @@ def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
   let summary = "a state at the chunk's start, as the run over the chunks from first to last left it";
   let description = [{
     A gradient needs the values that the program computed, and those the states that it computed them from. As a state, one
-    that is `transposed` was left as its transpose.
+    that is `transposed` was left as its transpose. `stored` is the type in which it was left, where that is not f32.
 
     Verified: the program is one that runs `backward`, and keeps no two states of one name; a transposed state is a matrix.
 
-    Example: `%S = chunk.kept "S" : tensor<64x128xf32>`
+    Example: `%S = chunk.kept "S" : tensor<64x128xf32>`, `%S = chunk.kept "S" stored bf16 : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$transposed);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored, UnitAttr:$transposed);
   let results = (outs Chunk_Tensor:$result);
-  let assemblyFormat = "$name (`transposed` $transposed^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`stored` $stored^)? (`transposed` $transposed^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The sizes of the array that it was left in.

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 21
+#define RECUR_ABI_VERSION 22
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -217,6 +217,13 @@ typedef struct recur_gradient_info {
   const recur_kernel_info *run_launches;
   const recur_launch_info *sum;
   const recur_kernel_info *chain_launches; /* null: built without summaries, or as `chain` is */
+
+  /* What a call forward on a GPU hands over to the gradient: the states in `kept` at the start of each chunk, of these
+   * recur_dtypes, as the launches above have them too. `handing_launches` compute what the recurrence's kernel does and
+   * leave them besides: inputs, params, initial states, outputs, final states, and each state at the start of each
+   * chunk. Null: nothing is handed over, for it would save no time. */
+  const int32_t *kept_dtypes; /* of a processor: null, for all are RECUR_F32 */
+  const recur_kernel_info *handing_launches;
 } recur_gradient_info;
 
 /* Summaries of parts of sequences on a GPU; on processors they are those of the plan `segment`. */
@@ -383,12 +390,24 @@ typedef struct recur_call {
   const int32_t *interval_indices;
   int64_t interval_columns;
   const int32_t *positions;
+
+  /* On a GPU: what a call forward hands over to the one backward, which then computes no states again. For each state,
+   * in the order of declaration, [recur_handed_rows(...), H, ...], dense, of the type that recur_gradient_info says,
+   * as the launches of the gradient have it: nobody else reads them. States that the gradient does not take may be
+   * null. The call forward leaves them by the way, in launches of its own, so that outputs may be rounded otherwise than
+   * without. Its plan is not `step`, it has no pools, and kept_interval is 0 in both calls. Null: nothing. */
+  void *const *handed_states;
 } recur_call;
 
 #define RECUR_MOST_KEPT_TOKENS 16
 
 /* How many rows the arrays in `kept_states` have. Less than 0 when the sizes are not valid: see recur_message. */
 int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *call);
+
+/* How many rows the arrays in `handed_states` have, which for packed sequences depends on their number and T alone. 0
+ * where nothing is handed over: on processors, and where the gradient takes no states or handing them over saves no
+ * time. Less than 0 when the sizes are not valid: see recur_message. */
+int64_t recur_handed_rows(const recur_recurrence *recurrence, const recur_call *call);
 
 /* The bytes of workspace that the call needs, which depends on sizes, threads, plan and states_transposed alone; for
  * packed sequences on their number and T, not on the offsets. Less than 0 when these are not valid, and then

@@ -28,6 +28,7 @@ struct KernelResources {
   std::vector<codegen::InterfaceLaunch> launches = {};  // on a GPU
   std::vector<codegen::InterfaceLeft> left = {};        // by launches to later ones
   std::optional<codegen::InterfaceLaunch> listing = {}; // of the chunks of packed sequences
+  double cycles = 0;                                    // of a call on a GPU, as estimated for comparisons
 };
 
 /// A line of a report.
@@ -43,6 +44,12 @@ public:
   virtual llvm::Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, llvm::StringRef symbol) = 0;
   /// A kernel that takes a chunk of tokens at a time, from a program of the stage `chunk`.
   virtual llvm::Expected<KernelResources> addProgram(chunk::ProgramOp program, llvm::StringRef symbol) = 0;
+  /// The same for one that calls can do without, and do where it would take more than so many cycles, or the assembler
+  /// finds fault with it. Nothing where it is not made.
+  virtual llvm::Expected<std::optional<KernelResources>> addSpare(chunk::ProgramOp program, llvm::StringRef symbol,
+                                                                  double cycles) {
+    return std::nullopt;
+  }
   /// The kernel that adds up what heads and sequences have of gradients, under this name if there is none yet. Nothing
   /// where the runtime adds them up itself.
   virtual std::optional<codegen::InterfaceLaunch> addSums(llvm::StringRef symbol) { return std::nullopt; }

@@ -1,6 +1,7 @@
 // Kernels for NVIDIA GPUs: one image of all of them, which travels in an object of this machine's with the descriptors.
 #include "ABI/LaunchWords.h"
 #include "Analysis/Crowd.h"
+#include "Analysis/StoredTypes.h"
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/LLVM/Translate.h"
 #include "Codegen/NVPTX/Assembler.h"
@@ -31,6 +32,8 @@ public:
       : pipeline(pipeline), objectName(objectName), listings(listings) {}
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
+  Expected<std::optional<KernelResources>> addSpare(chunk::ProgramOp program, StringRef symbol,
+                                                    double cycles) override;
   std::optional<codegen::InterfaceLaunch> addSums(StringRef symbol) override;
   std::optional<codegen::InterfaceLaunch> addCompositions(StringRef symbol) override;
   Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
@@ -49,13 +52,15 @@ public:
     mlir::OwningOpRef<mlir::ModuleOp> tiles; // the kernels of the plan, from which the code is made
     std::unique_ptr<Module> code;
     bool isStep = false;
+    bool isSpare = false;       // calls do without it where the assembler finds it at fault
     bool isInTurn = false;      // it has no registers for the next chunk's numbers
     std::string whyNoSummaries; // of segments, where the assembler finds those kernels at fault
     bool isOnly = false;        // of a gradient or a summary, which has no other kernel: a slow one is kept
-    bool isLeftOut = false;     // of plan `step`, for its faults
+    bool isLeftOut = false;     // one that calls do without, for its faults
     bool isSlow = false;        // the assembler finds it at fault in its last plan
     StringSet<> spilling = {};  // launches that keep a few numbers in memory
   };
+  const PipelineOptions &getOptions() const { return pipeline; }
   ArrayRef<Made> getMade() const { return made; }
   MutableArrayRef<Made> getMade() { return made; }
 
@@ -138,7 +143,7 @@ const Backend &compile::getCUDABackend() {
 /// Launches that leave something say themselves what their CTAs need.
 static KernelResources toResources(CUDAPlan plan) {
   return {plan.isInPhases() ? 0 : plan.workspaceBytes, std::move(plan.launches), std::move(plan.left),
-          std::move(plan.listing)};
+          std::move(plan.listing), plan.cycles};
 }
 
 //===----------------------------------------------------------------------===//
@@ -352,6 +357,36 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
   return remarks;
 }
 
+/// Whether the call forward hands states over to the gradient, for which it has a kernel then; `forwardChunk` is that of
+/// the recurrence's own kernel.
+static Expected<Remark> explainHandOver(GradientPrograms &programs, int64_t forwardChunk, double statesCycles,
+                                        CUDAKernelMaker &maker) {
+  int64_t chunk = int64_t(programs.gradient.getChunk());
+  if (chunk != forwardChunk)
+    return Remark{"handed over", fmt::format("nothing: the call forward takes {} tokens at once, and the gradient {}",
+                                             forwardChunk, chunk)};
+  Expected<CUDAKernels> forward =
+      planCUDAKernels(programs.program, maker.getOptions(), CUDAForm::AllInChain);
+  if (!forward)
+    return forward.takeError();
+  double without = forward->plan.cycles, again = without + statesCycles, bytes = 0;
+  Expected<std::optional<KernelResources>> handing =
+      maker.addSpare(makeHandingProgram(programs), "handing", again);
+  if (!handing)
+    return handing.takeError();
+  if (!*handing)
+    return Remark{"handed over", "nothing: a call forward that leaves states takes longer than one that does not, and "
+                                 "states that are found again"};
+  for (chunk::KeptOp kept : programs.gradient.getKept())
+    bytes += double(getByteSize(analysis::getStoredDataType(kept.getStored()))) *
+             double(chunk::tensorOf(kept.getResult()).getNumElements()) / double(chunk);
+  return Remark{"handed over",
+                fmt::format("every chunk's states, {:.0f} bytes a token, by launches of the call forward that take "
+                            "about {:.2f} times the cycles of those without; states found again take {:.2f} times "
+                            "these",
+                            bytes, (*handing)->cycles / without, again / without)};
+}
+
 Expected<std::vector<Remark>> CUDABackend::explainGradient(dgps::RecurrenceOp recurrence,
                                                            const PipelineOptions &pipeline) const {
   Expected<PipelineOptions> options = completeGradient(recurrence, pipeline);
@@ -364,11 +399,20 @@ Expected<std::vector<Remark>> CUDABackend::explainGradient(dgps::RecurrenceOp re
   CUDAKernelMaker maker(*options, "", listings);
   if (Error error = maker.addProgram(programs->gradient, "gradient").takeError())
     return std::move(error);
-  if (!programs->gradient.getKept().empty())
-    if (Error error = maker.addProgram(programs->states, "states").takeError())
-      return std::move(error);
-  Error refused = maker.makeImage().takeError();
   std::vector<Remark> remarks;
+  if (!programs->gradient.getKept().empty()) {
+    Expected<KernelResources> states = maker.addProgram(programs->states, "states");
+    if (!states)
+      return states.takeError();
+    Expected<PipelineOptions> forward = complete(recurrence, pipeline);
+    if (!forward)
+      return forward.takeError();
+    Expected<Remark> handing = explainHandOver(*programs, *forward->chunk, states->cycles, maker);
+    if (!handing)
+      return handing.takeError();
+    remarks.push_back(std::move(*handing));
+  }
+  Error refused = maker.makeImage().takeError();
   for (const CUDAKernelMaker::Made &kernel : maker.getMade())
     explainMade(kernel, pipeline.target, remarks);
   explainImage(listings, pipeline.target, std::move(refused), remarks);
@@ -524,6 +568,23 @@ Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, 
   return add(std::move(module), CUDAForm::AllInChain, std::move(kernel));
 }
 
+Expected<std::optional<KernelResources>> CUDAKernelMaker::addSpare(chunk::ProgramOp program, StringRef symbol,
+                                                                   double cycles) {
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
+  module->push_back(program->clone());
+  Made kernel;
+  kernel.symbol = symbol.str();
+  kernel.pipeline = pipeline;
+  kernel.isSpare = true;
+  Expected<KernelResources> resources = add(std::move(module), CUDAForm::AllInChain, std::move(kernel));
+  if (!resources)
+    return resources.takeError();
+  if (resources->cycles <= cycles)
+    return std::optional(std::move(*resources));
+  made.pop_back();
+  return std::nullopt;
+}
+
 std::optional<codegen::InterfaceLaunch> CUDAKernelMaker::addSums(StringRef symbol) {
   if (!sums)
     sums = codegen::makeGradientSums(context, symbol);
@@ -617,7 +678,8 @@ Expected<bool> CUDAKernelMaker::avoid(Made &kernel, ArrayRef<Fault> faults) {
     return true;
   bool isInPhases = kernel.plan.isInPhases();
   bool isSpare =
-      kernel.isStep && any_of(made, [&](const Made &other) { return &other != &kernel && !other.isLeftOut; });
+      kernel.isSpare ||
+      (kernel.isStep && any_of(made, [&](const Made &other) { return &other != &kernel && !other.isLeftOut; }));
   bool couldWait = !isInPhases && !isSpare && !kernel.isInTurn;
   bool staysSlow = kernel.isOnly || (pipeline.target.gpu->spilledBytes && !isSpare);
   if (kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !staysSlow))
@@ -755,8 +817,12 @@ void CUDAKernelMaker::complete(codegen::KernelInterface &interface) {
     for_each(interface.parts->kernels, completeKernel);
   if (!interface.gradient)
     return;
+  if (std::optional<codegen::InterfaceKernel> &handing = interface.gradient->handingLaunches;
+      handing && findMade(*handing) == made.end())
+    handing.reset();
   for (std::optional<codegen::InterfaceKernel> *kernel :
-       {&interface.gradient->statesLaunches, &interface.gradient->runLaunches, &interface.gradient->chainLaunches})
+       {&interface.gradient->statesLaunches, &interface.gradient->runLaunches, &interface.gradient->chainLaunches,
+        &interface.gradient->handingLaunches})
     if (*kernel)
       completeKernel(**kernel);
 }

@@ -450,8 +450,8 @@ static double estimateCall(CUDAKernels &kernels, const GPUProfile &gpu) {
   return cycles;
 }
 
-Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
-                                               bool summaries) {
+static Expected<CUDAKernels> planKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
+                                         bool summaries) {
   std::string whyPlain;
   Expected<CUDAKernels> phases = planInPhases(program, {pipeline, summaries, /*hasPrologue=*/false}, form, whyPlain);
   if (!phases)
@@ -484,6 +484,14 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
   if (program.getKeeps())
     listKept(made.plan, made.lowering->getModule());
   made.plan.whyPlain = std::move(whyPlain);
+  return made;
+}
+
+Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
+                                               bool summaries) {
+  Expected<CUDAKernels> made = planKernels(program, pipeline, form, summaries);
+  if (made)
+    made->plan.cycles = estimateCall(*made, *pipeline.target.gpu);
   return made;
 }
 

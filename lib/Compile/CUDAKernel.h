@@ -46,6 +46,7 @@ struct CUDAPlan {
   int64_t workspaceBytes = 0;                      // of a CTA
   std::vector<analysis::KernelTime> times;         // of the launches
   CUDAForm form = CUDAForm::Plain;                 // that it has
+  double cycles = 0;                               // of a call whose heads are fewer than multiprocessors, as estimated
   bool lacksPrecise = false;                       // inverses in its chain are rounded for want of room
   std::string whyPlain;                            // why it is not in phases that the program has; else empty
   bool isInPhases() const { return form != CUDAForm::Plain; }

@@ -77,3 +77,13 @@ Expected<chunk::ProgramOp> compile::makeChainProgram(GradientPrograms &programs)
     return make_error<InternalError>("the passes that leave gradients out failed");
   return chain;
 }
+
+chunk::ProgramOp compile::makeHandingProgram(GradientPrograms &programs) {
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(programs.module->getBody());
+  auto handing = cast<chunk::ProgramOp>(builder.clone(*programs.program));
+  handing.setSymName((programs.program.getSymName() + "_handing").str());
+  handing.setKeeps(true);
+  for (auto [state, kept] : zip(handing.getStates(), programs.states.getStates()))
+    state.setKeptAttr(kept.getKeptAttr());
+  return handing;
+}

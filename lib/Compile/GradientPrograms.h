@@ -23,6 +23,9 @@ bool wantsGradient(const PipelineOptions &options, llvm::StringRef name);
 /// carries none.
 llvm::Expected<chunk::ProgramOp> makeChainProgram(GradientPrograms &programs);
 
+/// Adds to the module the program itself as one that leaves the states that the gradient takes, beside its outputs.
+chunk::ProgramOp makeHandingProgram(GradientPrograms &programs);
+
 /// The gradients that the options ask for. An error says what of the recurrence has no gradient.
 llvm::Expected<GradientPrograms> makeGradientPrograms(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
 

@@ -109,6 +109,7 @@ static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker
   std::string symbol = interface.getSymbol() + "_chunk";
   std::optional<std::vector<codegen::InterfaceLaunch>> launches; // of the main kernel, once it is made
   std::vector<codegen::InterfaceLeft> left;
+  double cycles = 0;
   std::vector<KernelPlan> plans = decided.plans;
   auto segment = find_if(plans, [](const KernelPlan &plan) { return plan.plan == RECUR_PLAN_SEGMENT; });
   std::rotate(segment, segment + 1, plans.end());
@@ -132,9 +133,11 @@ static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker
         return main.takeError();
       launches = std::move(main->launches);
       left = std::move(main->left);
+      cycles = main->cycles;
     }
     kernel.launches = *launches;
     kernel.left = left;
+    kernel.cycles = cycles;
     if (plan.plan == RECUR_PLAN_SEGMENT)
       if (Error error = addSummaries(decided.segments, interface, maker, kernel))
         return error;
@@ -152,6 +155,25 @@ static codegen::InterfaceKernel toLaunches(StringRef symbol, int64_t chunk, Kern
   return kernel;
 }
 
+/// What the call forward on a GPU hands over to the gradient, where that saves time: it takes less than the call does
+/// without and the states made again do. That is so of the same chunks alone.
+static Error addHandOver(GradientPrograms &programs, const KernelInterface &interface, KernelMaker &maker,
+                         double statesCycles, codegen::InterfaceGradient &gradient) {
+  auto chunked = find_if(interface.kernels, [&](const codegen::InterfaceKernel &kernel) {
+    return kernel.plan == RECUR_PLAN_CHUNK && kernel.chunk == gradient.chunk;
+  });
+  if (chunked == interface.kernels.end())
+    return Error::success();
+  std::string symbol = interface.getSymbol() + "_handing";
+  Expected<std::optional<KernelResources>> resources =
+      maker.addSpare(makeHandingProgram(programs), symbol, chunked->cycles + statesCycles);
+  if (!resources)
+    return resources.takeError();
+  if (*resources)
+    gradient.handingLaunches = toLaunches(symbol, gradient.chunk, std::move(**resources));
+  return Error::success();
+}
+
 /// The kernels of the gradient on a GPU, which sums what heads and sequences have by a kernel of its own. That of the
 /// cotangents of states alone is for summaries.
 static Error addLaunches(GradientPrograms &programs, chunk::ProgramOp chain, const KernelInterface &interface,
@@ -165,7 +187,12 @@ static Error addLaunches(GradientPrograms &programs, chunk::ProgramOp chain, con
     resources = maker.addProgram(programs.states, states);
     if (!resources)
       return resources.takeError();
+    double cycles = resources->cycles;
     gradient.statesLaunches = toLaunches(states, gradient.chunk, std::move(*resources));
+    if (Error error = addHandOver(programs, interface, maker, cycles, gradient))
+      return error;
+    for (chunk::KeptOp kept : programs.gradient.getKept())
+      gradient.keptTypes.push_back(codegen::getRuntimeType(analysis::getStoredDataType(kept.getStored())));
   }
   if (chain) {
     std::string symbol = interface.getSymbol() + "_chain";

@@ -1,4 +1,5 @@
 #include "Explain/GradientReport.h"
+#include "Analysis/StoredTypes.h"
 #include "Compile/Backend.h"
 #include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
@@ -80,7 +81,8 @@ static Cost countCost(chunk::ProgramOp program) {
 static double countStateBytes(chunk::ProgramOp program) {
   double bytes = 0;
   for (chunk::StateOp state : program.getStates())
-    bytes += 4 * double(chunk::tensorOf(state).getNumElements());
+    bytes += double(getByteSize(analysis::getStoredDataType(state.getKept()))) *
+             double(chunk::tensorOf(state).getNumElements());
   return bytes;
 }
 
@@ -136,7 +138,7 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
   Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, *options);
   if (!programs)
     return programs.takeError();
-  Expected<std::vector<compile::Remark>> kernels = backend.explainGradient(recurrence, *options);
+  Expected<std::vector<compile::Remark>> kernels = backend.explainGradient(recurrence, given);
   if (!kernels)
     return kernels.takeError();
   Expected<Segments> segments = findSegments(*programs);

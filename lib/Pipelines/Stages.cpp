@@ -97,6 +97,8 @@ void recur::populateGradients(mlir::OpPassManager &passes, const PipelineOptions
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
+  if (!options.target.isCPU()) // whose runtime reads kept states in float32
+    passes.addPass(chunk::createKeptTypesPass());
 }
 
 void recur::populateChain(mlir::OpPassManager &passes, ArrayRef<std::string> states) {

@@ -45,7 +45,8 @@ static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(r
               offsetof(recur_gradient_info, chain) == 64 && offsetof(recur_gradient_info, chain_kept_count) == 80 &&
               offsetof(recur_gradient_info, chain_cost) == 88 && offsetof(recur_gradient_info, states_launches) == 96 &&
               offsetof(recur_gradient_info, sum) == 112 && offsetof(recur_gradient_info, chain_launches) == 120 &&
-              sizeof(recur_gradient_info) == 128);
+              offsetof(recur_gradient_info, kept_dtypes) == 128 &&
+              offsetof(recur_gradient_info, handing_launches) == 136 && sizeof(recur_gradient_info) == 144);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -213,7 +214,9 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
                               makeLaunches(gradient.statesLaunches),
                               makeLaunches(gradient.runLaunches),
                               gradient.sum ? makeData(makeLaunch(*gradient.sum)) : null(),
-                              makeLaunches(gradient.chainLaunches)}));
+                              makeLaunches(gradient.chainLaunches),
+                              gradient.keptTypes.empty() ? null() : makePlaces(gradient.keptTypes),
+                              makeLaunches(gradient.handingLaunches)}));
 }
 
 Constant *DescriptorWriter::write(const KernelInterface &interface) {

@@ -132,6 +132,9 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   const int32_t *interval_indices;
   int64_t interval_columns;
   const int32_t *positions;
+  /* On a GPU: states that the call forward hands over to the one backward, of as many rows as recur_handed_rows says.
+   * See recur_call. Null: none. */
+  void *const *handed_states;
 )" << "} "
      << name << "_args;\n\n";
 }

@@ -75,6 +75,7 @@ struct InterfaceKernel {
   std::vector<InterfaceLaunch> launches = {};   // of a GPU's kernel
   std::vector<InterfaceLeft> left = {};         // what they leave to each other
   std::optional<InterfaceLaunch> listing = {};  // makes the list of the chunks of packed sequences
+  double cycles = 0;                            // of a call on a GPU, as estimated for comparisons; not in the library
 };
 
 /// A recur_gradient_info.
@@ -89,6 +90,9 @@ struct InterfaceGradient {
   // is and where there are no summaries.
   std::optional<InterfaceKernel> statesLaunches = {}, runLaunches = {}, chainLaunches = {};
   std::optional<InterfaceLaunch> sum = {};
+  // And what the call forward hands over: the types of the states in `kept`, as recur_dtype, and the launches.
+  std::vector<int32_t> keptTypes = {};
+  std::optional<InterfaceKernel> handingLaunches = {};
 };
 
 /// A recur_parts_info: summaries on a GPU, each with its kernel.
@@ -157,7 +161,7 @@ inline constexpr llvm::StringLiteral callFields[] = {
     "parallel_context",  "workspace",     "workspace_bytes",  "device",         "stream",    "device_offsets",
     "kept_interval",     "kept_states",   "state_indices",    "final_indices",  "pool_rows", "check_indices",
     "token_indices",     "token_columns", "accepted",         "state_columns",  "interval",  "interval_indices",
-    "interval_columns",  "positions"};
+    "interval_columns",  "positions",     "handed_states"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);

@@ -330,10 +330,10 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   for (chunk::GiveOp op : program.getGiven())
     phaseArrays[op] = addPhaseArray(body, op.getValue().getType(), op.getWhole(), op.getRounded());
   for (chunk::KeptOp kept : program.getKept())
-    keptArrays[kept] = addState(kept, f32);
+    keptArrays[kept] = addState(kept, storedType(kept));
   if (program.getKeeps())
     for (chunk::StateOp state : states)
-      keptStateArrays.push_back(addState(state, f32));
+      keptStateArrays.push_back(addState(state, analysis::getStoredType(state.getKept(), context)));
   Value allTokens = body.addArgument(builder.getI64Type(), loc);
 
   OpBuilder::InsertionGuard guard(builder);

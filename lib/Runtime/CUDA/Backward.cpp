@@ -34,9 +34,9 @@ private:
   Argument inWorkspace(const recur_array_info &info, Role role, int64_t place, int64_t sequence) const;
   Argument getStart(int32_t state, int64_t part, Role role) const;
   Argument getKept(int32_t index, Role role) const;
+  recur_status roundKept();
   Argument getCarried(int32_t index, int64_t part, bool isBehind) const;
   Argument getChained(int32_t state, bool isBehind) const;
-  int32_t findKept(int32_t state) const;
   bool hasParams() const { return &kernel == gradient.run_launches; }
   Argument getInputGradient(int32_t input) const;
   Argument getCotangent(int32_t output) const;
@@ -146,27 +146,39 @@ Argument Backward::getStart(int32_t state, int64_t part, Role role) const {
   return inWorkspace(*initial.info, role, space.starts[state], (part - 1) * count);
 }
 
-/// The place of a state among those that are kept for the gradient.
-int32_t Backward::findKept(int32_t state) const {
-  int32_t place = 0;
-  while (gradient.kept[place] != state)
-    ++place;
-  return place;
-}
-
 /// A state at the start of each chunk of the part.
 Argument Backward::getKept(int32_t index, Role role) const {
-  int32_t state = kept[index];
-  Argument argument = inWorkspace(*arguments.initial[state].info, role, space.kept[findKept(state)], 0);
+  int32_t state = kept[index], place = findKeptPlace(gradient, state);
+  Argument argument = inWorkspace(*arguments.initial[state].info, role, space.kept[place], 0);
+  argument.elementBytes = getTypeBytes(getKeptType(gradient, place));
   int64_t row = argument.strides[1], chunks = countPartChunks(resolved, tokens), rows = chunks;
-  if (hasAllKept(resolved)) {
+  if (hasAllKept(resolved) && !isRounded(resolved, place)) {
     argument.data = resolved.arguments[resolved.argumentCount + state].data;
-    argument.data += getKeptRow(begin) * row * argument.elementBytes;
+    if (!handsOver(resolved))
+      argument.data += getKeptRow(begin) * row * argument.elementBytes;
     rows = rowsOfSequence;
   }
   argument.strides[0] = arePacked ? row : rows * row;
   argument.spanBytes = chunks * row * argument.elementBytes; // none of no tokens
   return argument;
+}
+
+/// Launches may take in 16 bits what the caller kept in float32.
+recur_status Backward::roundKept() {
+  for (int32_t place = 0; place < gradient.kept_count; ++place) {
+    if (!hasAllKept(resolved) || !isRounded(resolved, place))
+      continue;
+    recur_array_info info = *arguments.initial[gradient.kept[place]].info;
+    info.dtype = getKeptType(gradient, place);
+    Argument rounded = inWorkspace(info, Role::KeptOut, space.kept[place], 0);
+    rounded.counts[0] = 1;
+    rounded.counts[1] = count * rowsOfSequence;
+    const char *given = resolved.getKept(gradient.kept[place], firstRow, 0);
+    Slices slices = {given, RECUR_F32, 1, 0, {0, rounded.strides[1], rounded.strides[2]}};
+    if (recur_status status = putSum(device, resolved, rounded, slices, /*adds=*/false))
+      return status;
+  }
+  return RECUR_OK;
 }
 
 /// The cotangent of a state from behind all tokens or before them, where a chain is wanted.
@@ -325,10 +337,14 @@ recur_status Backward::runTogether(int64_t firstSequence, int64_t sequences) {
   sequence = arePacked ? Sequence{0, 0, resolved.call->T} : getSequence(resolved, first);
   parts = space.partTokens ? (sequence.tokens + space.partTokens - 1) / space.partTokens : 1;
   parts = parts < 1 ? 1 : parts;
-  if (int64_t interval = resolved.call->kept_interval) {
+  if (handsOver(resolved)) {
+    rowsOfSequence = arePacked ? 0 : countHandedRows(resolved) / resolved.sequences;
+  } else if (int64_t interval = resolved.call->kept_interval) {
     firstRow = arePacked ? 0 : countKeptRows(resolved, first);
     rowsOfSequence = (sequence.tokens + interval - 1) / interval;
   }
+  if (recur_status status = roundKept())
+    return status;
   bool takesStates = keptCount && !hasAllKept(resolved) && sequence.tokens;
   for (int64_t part = 0; takesStates && needsStates(resolved) && part + 1 < parts; ++part)
     if (recur_status status = runStates(part, /*keeps=*/false))

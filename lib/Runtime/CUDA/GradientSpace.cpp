@@ -9,6 +9,10 @@ bool recur::runtime::goOneByOne(const Call &resolved) {
   return isPacked(*resolved.call) && resolved.call->kept_interval && resolved.recurrence->gradient->kept_count;
 }
 
+bool recur::runtime::isRounded(const Call &resolved, int32_t place) {
+  return !handsOver(resolved) && getKeptType(*resolved.recurrence->gradient, place) != RECUR_F32;
+}
+
 bool recur::runtime::isSummed(const Call &resolved, const recur_array_info &input) {
   return input.shared && resolved.heads > resolved.groups && !isLeftOut(resolved.recurrence, &input);
 }
@@ -82,9 +86,11 @@ GradientSpace recur::runtime::arrangeGradient(const Call &resolved, int64_t kept
   space.launches = places.take(states > run ? states : run, 1);
   __int128 chunks =
       __int128(countPartChunks(resolved, space.partTokens)) * (areTogether(resolved) ? 1 : together) * resolved.heads;
-  for (int32_t i = 0; i < gradient.kept_count; ++i)
-    space.kept[i] =
-        places.take(hasAllKept(resolved) ? 0 : chunks * countElements(getCarriedInfo(recurrence, gradient.kept[i])));
+  for (int32_t i = 0; i < gradient.kept_count; ++i) {
+    bool isCallers = hasAllKept(resolved) && !isRounded(resolved, i);
+    space.kept[i] = places.take(isCallers ? 0 : chunks * countElements(getCarriedInfo(recurrence, gradient.kept[i])),
+                                getTypeBytes(getKeptType(gradient, i)));
+  }
   int32_t state = 0;
   for (int32_t i = 0; i < recurrence->array_count; ++i)
     if (const recur_array_info &info = recurrence->arrays[i]; info.kind == RECUR_STATE)
@@ -118,14 +124,15 @@ static int64_t chooseParts(const Call &resolved, int64_t chunks) {
   const recur_call &call = *resolved.call;
   const recur_gradient_info &gradient = *resolved.recurrence->gradient;
   // Packed sequences end where the GPU alone may know.
-  if (isPacked(call) || call.kept_interval || !gradient.kept_count)
+  if (isPacked(call) || call.kept_interval || handsOver(resolved) || !gradient.kept_count)
     return 1;
   constexpr double always = 64 << 20;
   double states = 0, most = countGradientBytes(resolved), budget = double(call.workspace_bytes - resolved.startBytes);
   most = most < always ? always : most;
   for (int32_t i = 0; i < gradient.kept_count; ++i)
-    states += double(countElements(getCarriedInfo(resolved.recurrence, gradient.kept[i]))) * sizeof(float) *
-              double(chunks) * double(resolved.sequences) * double(resolved.heads);
+    states += double(countElements(getCarriedInfo(resolved.recurrence, gradient.kept[i]))) *
+              double(getTypeBytes(getKeptType(gradient, i))) * double(chunks) * double(resolved.sequences) *
+              double(resolved.heads);
   auto measure = [&](int64_t parts) { return double(arrangeGradient(resolved, divideUp(chunks, parts)).bytes); };
   int64_t least = 1;
   // Beyond about the root of their number, states at the start of parts are more than those that a part keeps.

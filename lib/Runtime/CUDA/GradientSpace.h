@@ -22,6 +22,8 @@ GradientSpace arrangeGradient(const Call &resolved, int64_t keptChunks);
 
 /// Whether packed sequences go one after another, for the rows of their kept states do.
 bool goOneByOne(const Call &resolved);
+/// Whether a state that the call forward kept is rounded as the gradient's launches have it; by its place in `kept`.
+bool isRounded(const Call &resolved, int32_t place);
 /// Whether a shared input's gradient is a sum over heads.
 bool isSummed(const Call &resolved, const recur_array_info &input);
 /// The chunks of a part, or of packed sequences that go together, where each may begin at a chunk of its own.

@@ -1,5 +1,6 @@
 // A checked call becomes the launches of a kernel.
 #include "Runtime/CUDA/Launch.h"
+#include "Runtime/CUDA/HandOver.h"
 #include "ABI/GPUImage.h"
 #include "ABI/LaunchWords.h"
 #include "Runtime/CUDA/InPlace.h"
@@ -63,6 +64,7 @@ static int64_t countSharedBytes(const recur_recurrence *recurrence) {
   if (const recur_gradient_info *gradient = recurrence->gradient) {
     count(gradient->states_launches);
     count(gradient->run_launches);
+    count(gradient->handing_launches);
   }
   return most;
 }
@@ -112,6 +114,8 @@ static recur_status refuse(const recur_recurrence *recurrence) {
 /// Every CTA of a kernel of one launch has a workspace of its own. Behind all of them lies what the launches of other
 /// kernels need.
 static void plan(Call &resolved) {
+  if (handsOver(resolved))
+    return planHandOver(resolved);
   resolved.slots = resolved.sequences * resolved.heads;
   resolved.slotBytes = getKernelBytes(resolved.recurrence, resolved.plan, nullptr);
   resolved.records = 0;
@@ -600,6 +604,12 @@ static recur_status execute(const Call &resolved) {
     return RECUR_OK;
   if (recur_status status = checkMemory(*getCUDALibrary(), resolved))
     return status;
+  if (handsOver(resolved)) {
+    Device device;
+    if (recur_status status = findDevice(resolved, device))
+      return status;
+    return runHandingOver(device, resolved);
+  }
   if (resolved.call->token_indices && !findKeeper(resolved))
     return fail(
         RECUR_NO_PLAN,

@@ -1,5 +1,5 @@
 // The checks of the arrays themselves: pointers, alignment and strides.
-#include "Runtime/Common/Call.h"
+#include "Runtime/Common/Gradients.h"
 #include "Runtime/Common/Message.h"
 #include <cstdint>
 
@@ -7,16 +7,28 @@ using namespace recur::runtime;
 
 static constexpr const char *dimensionNames[3] = {"B", "T", "H"};
 
+/// Handed over are the states that the gradient takes.
+static void countKept(Argument &argument, const Call &resolved) {
+  argument.counts[0] = resolved.keptRows;
+  argument.elementBytes = sizeof(float);
+  if (!handsOver(resolved))
+    return;
+  const recur_gradient_info &gradient = *resolved.recurrence->gradient;
+  int32_t place = findKeptPlace(gradient, resolved.keptCount);
+  argument.counts[0] = place < 0 ? 0 : countHandedRows(resolved);
+  argument.elementBytes = place < 0 ? argument.elementBytes : getTypeBytes(getKeptType(gradient, place));
+}
+
 static void countElements(Argument &argument, const Call &resolved) {
   const recur_array_info &info = *argument.info;
   argument.elements = countElements(info);
-  argument.elementBytes = argument.isKept() ? 4 : getElementBytes(info);
+  argument.elementBytes = getElementBytes(info);
   bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT;
   argument.counts[0] = hasTokens ? resolved.call->B : info.kind == RECUR_STATE ? resolved.sequences : 1;
   argument.counts[1] = hasTokens ? resolved.call->T : 1;
   argument.counts[2] = info.shared ? resolved.groups : resolved.heads;
   if (argument.isKept())
-    argument.counts[0] = resolved.keptRows;
+    countKept(argument, resolved);
   else if (argument.rows)
     argument.counts[0] = resolved.call->pool_rows;
 }
@@ -141,24 +153,27 @@ static void findRows(Argument &argument, const recur_call &call) {
   }
 }
 
-/// The arrays of states at multiples of a length, behind the arguments.
+/// The arrays of states at multiples of a length, or handed over, behind the arguments.
 static recur_status resolveKept(Call &resolved) {
   const recur_call *call = resolved.call;
   resolved.keptCount = 0;
-  for (int32_t i = 0; call->kept_interval && i < resolved.recurrence->array_count; ++i) {
+  bool isAny = call->kept_interval || handsOver(resolved);
+  for (int32_t i = 0; isAny && i < resolved.recurrence->array_count; ++i) {
     const recur_array_info &info = resolved.recurrence->arrays[i];
     if (info.kind != RECUR_STATE)
       continue;
-    if (!call->kept_states)
+    if (call->kept_interval && !call->kept_states)
       return fail(RECUR_NULL_POINTER, "%s: kept_interval is %lld, but kept_states is null", resolved.recurrence->name,
                   (long long)call->kept_interval);
     Argument &argument = resolved.arguments[resolved.argumentCount + resolved.keptCount];
     argument = {};
     argument.info = &info;
     argument.role = resolved.isBackward ? Role::KeptIn : Role::KeptOut;
-    argument.data = reinterpret_cast<char *>(call->kept_states[resolved.keptCount++]);
+    argument.data = handsOver(resolved) ? static_cast<char *>(call->handed_states[resolved.keptCount])
+                                        : reinterpret_cast<char *>(call->kept_states[resolved.keptCount]);
     if (recur_status status = resolveArgument(argument, resolved))
       return status;
+    ++resolved.keptCount;
   }
   return RECUR_OK;
 }

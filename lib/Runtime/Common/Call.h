@@ -106,9 +106,8 @@ struct Call {
 constexpr int64_t roundUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// Of one element in the caller's memory.
-inline int64_t getElementBytes(const recur_array_info &info) {
-  return info.dtype == RECUR_BF16 || info.dtype == RECUR_F16 ? 2 : 4;
-}
+inline int64_t getTypeBytes(int32_t dtype) { return dtype == RECUR_BF16 || dtype == RECUR_F16 ? 2 : 4; }
+inline int64_t getElementBytes(const recur_array_info &info) { return getTypeBytes(info.dtype); }
 /// Of one token, param or state of a head.
 inline int64_t countElements(const recur_array_info &info) {
   int64_t elements = 1;
@@ -135,6 +134,11 @@ struct Sequence {
 };
 /// Of a call whose offsets this machine knows.
 Sequence getSequence(const Call &call, int64_t index);
+
+/// Whether the call forward hands states over to the one backward.
+inline bool handsOver(const Call &call) { return call.call->device == RECUR_CUDA && call.call->handed_states; }
+/// In so many rows; of the gradient's chunks.
+int64_t countHandedRows(const Call &call);
 
 /// How many states are kept of the sequences before this one.
 int64_t countKeptRows(const Call &call, int64_t sequences);

@@ -47,11 +47,22 @@ const recur_array_info &recur::runtime::getCarriedInfo(const recur_recurrence *r
 }
 
 bool recur::runtime::needsStates(const Call &call) {
-  return call.recurrence->gradient->kept_count && !call.call->kept_interval;
+  return call.recurrence->gradient->kept_count && !call.call->kept_interval && !handsOver(call);
 }
 
 bool recur::runtime::hasAllKept(const Call &call) {
-  return call.call->kept_interval == call.recurrence->gradient->chunk;
+  return handsOver(call) || call.call->kept_interval == call.recurrence->gradient->chunk;
+}
+
+int32_t recur::runtime::getKeptType(const recur_gradient_info &gradient, int32_t place) {
+  return gradient.kept_dtypes ? gradient.kept_dtypes[place] : int32_t(RECUR_F32);
+}
+
+int32_t recur::runtime::findKeptPlace(const recur_gradient_info &gradient, int32_t state) {
+  for (int32_t place = 0; place < gradient.kept_count; ++place)
+    if (gradient.kept[place] == state)
+      return place;
+  return -1;
 }
 
 bool recur::runtime::carriesStates(const recur_recurrence *recurrence) {

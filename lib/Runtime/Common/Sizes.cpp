@@ -43,8 +43,31 @@ static recur_status checkSizes(const recur_recurrence *recurrence, const recur_c
   return RECUR_OK;
 }
 
+/// Of states that one call hands over to the other.
+static recur_status checkHandedOver(const recur_recurrence *recurrence, const recur_call *call) {
+  const char *name = recurrence->name;
+  if (call->device == RECUR_CPU)
+    return fail(RECUR_NO_PLAN,
+                "%s: states are handed over on a GPU alone; a processor keeps them, every kept_interval tokens", name);
+  if (!recurrence->gradient || !recurrence->gradient->handing_launches)
+    return fail(RECUR_NO_PLAN,
+                "%s: it has no kernel that hands states over to a gradient; recur_handed_rows says 0, and "
+                "handed_states must be null",
+                name);
+  if (call->kept_interval)
+    return fail(RECUR_NO_PLAN, "%s: states go to handed_states, or to kept_states, not to both", name);
+  if (call->plan == RECUR_PLAN_STEP)
+    return fail(RECUR_NO_PLAN, "%s: the plan step hands no states over", name);
+  if (hasPools(*call))
+    return fail(RECUR_NO_PLAN, "%s: a call on pools hands no states over", name);
+  return RECUR_OK;
+}
+
 static recur_status checkKept(const recur_recurrence *recurrence, const recur_call *call, bool isBackward) {
   const char *name = recurrence->name;
+  if (call->handed_states)
+    if (recur_status status = checkHandedOver(recurrence, call))
+      return status;
   if (call->kept_interval < 0)
     return fail(RECUR_BAD_SIZE, "%s: kept_interval is %lld; it must be at least 0", name,
                 (long long)call->kept_interval);
@@ -209,6 +232,21 @@ int64_t recur::runtime::countKeptRows(const Call &call, int64_t sequences) {
   for (int64_t i = 0; i < sequences; ++i)
     rows += countOf(getSequence(call, i).tokens);
   return rows;
+}
+
+int64_t recur::runtime::countHandedRows(const Call &call) {
+  int64_t chunk = call.recurrence->gradient->chunk, tokens = call.call->T;
+  if (isPacked(*call.call)) // each begins in a row of its own, wherever that is
+    return tokens / chunk + call.sequences;
+  return call.sequences * (tokens / chunk + (tokens % chunk != 0));
+}
+
+int64_t recur_handed_rows(const recur_recurrence *recurrence, const recur_call *call) {
+  Call resolved;
+  if (resolveSizes(resolved, recurrence, call) != RECUR_OK)
+    return -1;
+  const recur_gradient_info *gradient = resolved.recurrence->gradient;
+  return gradient && gradient->handing_launches ? countHandedRows(resolved) : 0;
 }
 
 int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *call) {

@@ -77,7 +77,8 @@ void Differentiator::turnStates() {
   SmallVector<std::pair<Value, Value>> ends;
   for (StateOp state : gradient.getStates()) {
     OpBuilder before(state);
-    auto kept = KeptOp::create(before, state.getLoc(), state.getType(), state.getNameAttr(), state.getTransposedAttr());
+    auto kept = KeptOp::create(before, state.getLoc(), state.getType(), state.getNameAttr(), TypeAttr(),
+                               state.getTransposedAttr());
     auto cotangent =
         StateOp::create(before, state.getLoc(), state.getType(), builder.getStringAttr("gradient." + state.getName()),
                         TypeAttr(), state.getTransposedAttr());

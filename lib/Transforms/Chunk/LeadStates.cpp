@@ -282,7 +282,7 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
   llvm::DenseMap<StateOp, Value> states;
   for (StateOp state : leading)
     states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getNameAttr(), state.getStoredAttr(),
-                                    state.getTransposedAttr(), state.getSizesAttr());
+                                    state.getTransposedAttr(), state.getSizesAttr(), state.getKeptAttr());
   for (StateOp state : leading) {
     Value own = states[state];
     Location loc = state.getLoc();

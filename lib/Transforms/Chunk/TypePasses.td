@@ -53,4 +53,24 @@ def StorePass : Pass<"chunk-store", "::recur::chunk::ProgramOp"> {
   let options = [Option<"types", "types", "std::string", "\"f32\"", "as --dtype of recurc">];
 }
 
+def KeptTypesPass : Pass<"chunk-kept-types", "::mlir::ModuleOp"> {
+  let summary = "leave states that products alone read as factors of these";
+  let description = [{
+    A gradient whose factors may be rounded rounds a kept state as it is loaded, where nothing but products and sums over its
+    elements reads it. Then it may as well be left rounded: half of the bytes, and the same results. Says so of the gradient's
+    `chunk.kept` and of the state in the program that leaves it (`chunk-keep-states`).
+
+    Before:
+    ```mlir
+    %S = chunk.kept "S" : tensor<8x8xf32>
+    %r = chunk.read %q, %S : tensor<16x8xf32>, tensor<8x8xf32>
+    ```
+    After, where the program has `factors bf16`:
+    ```mlir
+    %S = chunk.kept "S" stored bf16 : tensor<8x8xf32>
+    %r = chunk.read %q, %S : tensor<16x8xf32>, tensor<8x8xf32>
+    ```
+  }];
+}
+
 #endif // RECUR_TRANSFORMS_CHUNK_TYPE_PASSES_TD

@@ -238,6 +238,21 @@ chunk.program @stored {} chunk 4 factors bf16 {
   chunk.next %h, %last : tensor<f32>
 }
 
+// CHECK-LABEL: chunk.program @rounded_states {} chunk 4 keeps {
+chunk.program @rounded_states {} chunk 4 keeps {
+  // CHECK: %S = chunk.state "S" transposed kept bf16 : tensor<4x8xf32>
+  %S = chunk.state "S" transposed kept bf16 : tensor<4x8xf32>
+  chunk.next %S, %S : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: chunk.program @rounded_gradient {} chunk 4 backward {
+chunk.program @rounded_gradient {} chunk 4 backward {
+  // CHECK: %S = chunk.kept "S" stored bf16 transposed : tensor<4x8xf32>
+  %S = chunk.kept "S" stored bf16 transposed : tensor<4x8xf32>
+  %dS = chunk.state "gradient.S" : tensor<4x8xf32>
+  chunk.next %dS, %dS : tensor<4x8xf32>
+}
+
 // CHECK-LABEL: chunk.program @transposed
 chunk.program @transposed {} chunk 4 backward {
   // CHECK: %S = chunk.kept "S" transposed : tensor<4x8xf32>

@@ -1,8 +1,10 @@
 // The plan `step` of a GPU leaves the states before every token: by its tile program they are what the interpreter has
-// there, and without arrays for them it computes the same.
+// there, and without arrays for them it computes the same. The kernel that hands states over to a gradient computes what
+// the one without does, and leaves what the launches would that make the states again.
 #include "../Codegen/Judging.h"
 #include "Compile/CUDAKernel.h"
-#include "Interpreter/TileInterpreter.h"
+#include "Compile/GradientPrograms.h"
+#include "Interpreter/TilePhases.h"
 
 using namespace recur;
 using namespace recur::data;
@@ -82,6 +84,57 @@ TEST_P(KeptTiles, AreTheInterpretersStates) {
 INSTANTIATE_TEST_SUITE_P(Some, KeptTiles,
                          ::testing::Values("gated_delta_net", "kda", "hgrn", "slstm", "mlstm", "pgdn", "mamba2_layer",
                                            "gated_delta_product"),
+                         [](const auto &info) { return info.param; });
+
+/// Runs the plan that a program gets on data, with the states that it leaves.
+llvm::Expected<Results> runPlan(chunk::ProgramOp program, const PipelineOptions &options, const Data &data,
+                                interpreter::KeptArrays &kept, compile::CUDAForm &form) {
+  auto kernels = compile::planCUDAKernels(program, options, compile::CUDAForm::AllInChain);
+  if (!kernels)
+    return kernels.takeError();
+  form = kernels->plan.form;
+  auto tiles = llvm::to_vector(kernels->lowering->getModule().getOps<tile::KernelOp>());
+  std::vector<interpreter::KernelArray> arrays = interpreter::listKernelArrays(program);
+  if (!kernels->phases)
+    return interpreter::interpret(tiles.front(), arrays, data, {}, &kept);
+  return interpreter::interpretPhases(tiles, *kernels->phases, arrays, kept.chunk, data, {}, &kept);
+}
+
+class HandedTiles : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(HandedTiles, AreTheStatesOfTheGradient) {
+  auto specification = openExample(RECUR_SOURCE_DIR "/examples/" + GetParam() + ".recur", {64, 64});
+  ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+  dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
+  PipelineOptions options;
+  options.target = *findTarget("sm_90a");
+  options.dataTypes = DataType::BF16;
+  options.chunk = 32;
+  auto programs = compile::makeGradientPrograms(recurrence, options);
+  ASSERT_TRUE(bool(programs)) << llvm::toString(programs.takeError());
+  chunk::ProgramOp handing = compile::makeHandingProgram(*programs);
+  for (chunk::StateOp state : handing.getStates())
+    EXPECT_TRUE(state.getKept() && state.getKept()->isBF16()) << "products alone take it";
+
+  auto drawn = check::makeJudgedData(recurrence, {1, 70, 1, 1}, 7);
+  ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
+  interpreter::KeptArrays none{32, {}}, handed{32, {}}, again{32, {}};
+  compile::CUDAForm form, formOfHanding, formOfStates;
+  auto want = runPlan(programs->program, options, drawn->data, none, form);
+  auto got = runPlan(handing, options, drawn->data, handed, formOfHanding);
+  auto ran = runPlan(programs->states, options, drawn->data, again, formOfStates);
+  ASSERT_TRUE(bool(want)) << llvm::toString(want.takeError());
+  ASSERT_TRUE(bool(got)) << llvm::toString(got.takeError());
+  ASSERT_TRUE(bool(ran)) << llvm::toString(ran.takeError());
+  EXPECT_EQ(formOfHanding, form) << "its outputs are made as those of the call without";
+  EXPECT_LE(relativeRms(*got, *want), 1e-9);
+  ASSERT_FALSE(again.states.empty());
+  for (const auto &[name, states] : again.states)
+    EXPECT_LE(relativeRms(handed.states.at(name), states), 1e-9) << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Some, HandedTiles,
+                         ::testing::Values("gated_delta_net", "kda", "gla", "linear_attention", "delta_net"),
                          [](const auto &info) { return info.param; });
 
 } // namespace

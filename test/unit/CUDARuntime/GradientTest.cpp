@@ -88,7 +88,31 @@ protected:
   int32_t carried[2] = {0, -1}, kept[1] = {0};
   recur_gradient_info gradient = {nullptr, nullptr, 0,       carried, kept, 2, 1, chunk,         0,
                                   nullptr, nullptr, nullptr, 0,       0,    0, 0, &statesKernel, &runKernel,
-                                  &sum,    nullptr};
+                                  &sum,    nullptr, nullptr, nullptr};
+  // A call forward that hands states over has them behind its arguments.
+  recur_launch_array handingArrays[7] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0},
+                                         {4, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
+  recur_launch_info handing = {"gdn_handing", 256, 1000, 0, 1, 0, handingArrays, 7, 0, 0, 0, 0, 0, nullptr};
+  recur_kernel_info handingKernel = {nullptr, 0, 0,        RECUR_PLAN_CHUNK, chunk, nullptr,
+                                     0,       1, &handing, nullptr,          0,     nullptr};
+  int32_t bf16[1] = {RECUR_BF16};
+  void handOver() {
+    gradient.kept_dtypes = bf16;
+    gradient.handing_launches = &handingKernel;
+    call.handed_states = handedStates;
+  }
+  /// The call forward that the one backward goes with.
+  recur_status callForward() {
+    recur_argument own[6] = {given[q], given[v], given[mu], given[initial], given[cotangent], given[finalCotangent]};
+    recur_call forwards = call;
+    forwards.arguments = own;
+    forwards.argument_count = 6;
+    forwards.workspace_bytes = recur_workspace_size(&recurrence, &forwards);
+    space.assign(size_t(forwards.workspace_bytes + 64), 0);
+    forwards.workspace = space.data() + (64 - reinterpret_cast<uintptr_t>(space.data()) % 64) % 64;
+    fakeCUDA.all.clear();
+    return recur_forward(&recurrence, &forwards);
+  }
   recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,         5,         1,       arrays,
                                  &forwardKernel,    "gdn",      "sm_90a",  "0.1",   nullptr,
                                  "image",           RECUR_CUDA, &gradient, nullptr, nullptr};
@@ -98,6 +122,7 @@ protected:
   alignas(64) char memory[argumentCount][2 * 300 * heads * keys * 2];
   alignas(64) float keptStates_[10 * heads * state];
   float *keptStates[1] = {keptStates_};
+  void *handedStates[1] = {keptStates_};
   std::vector<char> space;
 };
 
@@ -297,6 +322,94 @@ TEST_F(Gradient, ReadsTheStatesThatWereKept) {
   EXPECT_THAT(wordsOf(fakeCUDA.all[0], runKept),
               ElementsAre(at(keptStates_), 5 * row, row, state, 1, keys, 1, 0, chunk, row));
   EXPECT_EQ(call.workspace_bytes, tiles + 64 + 2 * 300 * heads * keys * 2 + 64);
+}
+
+/// In 16 bits, as its launches take them.
+TEST_F(Gradient, RoundsTheStatesThatWereKept) {
+  gradient.kept_dtypes = bf16;
+  keep(chunk);
+  ASSERT_EQ(backward(), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("recur_sum", "gdn_gradient", "recur_sum", "recur_sum"));
+  constexpr int64_t row = heads * state;
+  std::vector<int64_t> rounding = wordsOfSum(fakeCUDA.all[0]);
+  EXPECT_EQ(rounding[recur::abi::SumFromWord], at(keptStates_));
+  EXPECT_EQ(rounding[recur::abi::SumFromTypeWord], RECUR_F32);
+  EXPECT_EQ(rounding[recur::abi::SumToWord], inSpace(tiles));
+  EXPECT_EQ(rounding[recur::abi::SumToTypeWord], RECUR_BF16);
+  EXPECT_EQ(rounding[recur::abi::SumTokensWord], 2 * 5);
+  EXPECT_EQ(rounding[recur::abi::SumElementsWord], state);
+  EXPECT_THAT(wordsOf(fakeCUDA.all[1], runKept),
+              ElementsAre(inSpace(tiles), 5 * row, row, state, 1, keys, 1, 0, chunk, row));
+  EXPECT_EQ(call.workspace_bytes, tiles + keptBytes / 2 + 64 + 2 * 300 * heads * keys * 2 + 64);
+}
+
+TEST_F(Gradient, OfStatesOfSixteenBitsTakesHalfOfTheWorkspace) {
+  gradient.kept_dtypes = bf16;
+  ASSERT_EQ(backward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(call.workspace_bytes, headsOfQ - keptBytes / 2 + 2 * 300 * heads * keys * 2 + 64);
+}
+
+TEST_F(Gradient, TakesWhatTheCallForwardHandsOver) {
+  handOver();
+  ASSERT_EQ(recur_handed_rows(&recurrence, &call), 2 * 5);
+  constexpr int64_t row = heads * state;
+  ASSERT_EQ(callForward(), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("gdn_handing"));
+  EXPECT_THAT(wordsOf(fakeCUDA.all[0], 6), ElementsAre(at(keptStates_), 5 * row, row, state, 1, keys, 1, 0, chunk, row));
+  EXPECT_EQ(dataOf(fakeCUDA.all[0], 4), at(memory[cotangent])) << "the output";
+  ASSERT_EQ(backward(), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("gdn_gradient", "recur_sum", "recur_sum"));
+  EXPECT_THAT(wordsOf(fakeCUDA.all[0], runKept),
+              ElementsAre(at(keptStates_), 5 * row, row, state, 1, keys, 1, 0, chunk, row));
+  EXPECT_EQ(call.workspace_bytes, tiles + 64 + 2 * 300 * heads * keys * 2 + 64) << "which has none of them";
+}
+
+/// Packed sequences go together, by offsets that the GPU alone knows.
+TEST_F(Gradient, TakesWhatIsHandedOverOfPackedSequences) {
+  handOver();
+  pack();
+  call.sequence_offsets = nullptr;
+  ASSERT_EQ(recur_handed_rows(&recurrence, &call), 300 / chunk + 3);
+  constexpr int64_t row = heads * state;
+  ASSERT_EQ(callForward(), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("gdn_handing"));
+  EXPECT_THAT(wordsOf(fakeCUDA.all[0], 6), ElementsAre(at(keptStates_), row, row, state, 1, keys, 1, 0, chunk, row));
+  ASSERT_EQ(backward(), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("gdn_gradient", "recur_sum", "recur_sum"));
+  EXPECT_THAT(wordsOf(fakeCUDA.all[0], runKept),
+              ElementsAre(at(keptStates_), row, row, state, 1, keys, 1, 0, chunk, row));
+}
+
+TEST_F(Gradient, RefusesWhatIsNotHandedOver) {
+  auto refused = [&](const std::string &message) {
+    EXPECT_EQ(callForward(), RECUR_NO_PLAN);
+    EXPECT_EQ(recur_message(), "gdn: " + message);
+  };
+  call.handed_states = handedStates;
+  EXPECT_EQ(recur_handed_rows(&recurrence, &call), -1);
+  refused("it has no kernel that hands states over to a gradient; recur_handed_rows says 0, and handed_states must be "
+          "null");
+  call.handed_states = nullptr;
+  EXPECT_EQ(recur_handed_rows(&recurrence, &call), 0);
+  handOver();
+  keep(chunk);
+  refused("states go to handed_states, or to kept_states, not to both");
+  call.kept_interval = 0;
+  call.plan = RECUR_PLAN_STEP;
+  refused("the plan step hands no states over");
+  call.plan = RECUR_PLAN_AUTO;
+  int32_t rows[2] = {0, 1};
+  call.state_indices = rows;
+  call.pool_rows = 2;
+  refused("a call on pools hands no states over");
+  call.state_indices = nullptr;
+  call.pool_rows = 0;
+  call.device = RECUR_CPU;
+  EXPECT_NE(callForward(), RECUR_OK);
+  call.device = RECUR_CUDA;
+  handedStates[0] = nullptr;
+  EXPECT_EQ(callForward(), RECUR_NULL_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: the kept state 'S' is null");
 }
 
 TEST_F(Gradient, FindsTheStatesBetweenThoseThatWereKept) {
