@@ -56,6 +56,7 @@ void recur::populatePhases(mlir::OpPassManager &passes, bool roundsFactors, Chai
   if (roundsFactors)
     passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
   passes.addPass(chunk::createLeadStatesPass());
+  passes.addPass(chunk::createTrailStatesPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createSlicesFirstPass());
   if (hasPrologue)
     passes.addPass(chunk::createProloguePass());

@@ -45,7 +45,6 @@ private:
   void findDelays();
   void findHeld();
   void findWindows();
-  bool losesDigits();
   void giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state);
   Value carryDelay(OpBuilder &inside, StateOp state, function_ref<Value(StringRef, Type)> take,
                    const llvm::DenseMap<StateOp, Value> &own);
@@ -70,7 +69,7 @@ private:
 struct LeadStatesPass : recur::chunk::impl::LeadStatesPassBase<LeadStatesPass> {
   void runOnOperation() override {
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
-      if (!program.getBackward() && !program.getKeeps())
+      if (!program.getBackward() && int64_t(program.getChunk()) > 1)
         LeadSplitter(program).split();
   }
 };
@@ -165,26 +164,10 @@ bool LeadSplitter::leads(StateOp state) {
   });
 }
 
-/// Whether leading states enter a system whose solutions add up in a state without decay. Solved apart from the state,
-/// in parts that are rounded, they are further off than data of 16 bits allow.
-bool LeadSplitter::losesDigits() {
-  Block &block = program.getBody().front();
-  SmallVector<Value> states;
-  for (StateOp state : leading)
-    states.push_back(state);
-  llvm::SetVector<Operation *> dependents = findDependents(block, states);
-  bool hasSystem = llvm::any_of(dependents, [&](Operation *op) {
-    return isa<SolveOp, ScaledSolveOp, InverseOp>(op) && dependents.contains(op->getOperand(0).getDefiningOp());
-  });
-  return hasSystem && llvm::any_of(block.getOps<AdvanceOp>(), [](AdvanceOp advance) {
-           return !advance.getRowDecay() && !advance.getColumnDecay();
-         });
-}
-
-/// Drops what nobody needs, declarations as well.
 /// The program of this name in which nothing leaves the chunk yet.
 static ProgramOp cloneEmpty(OpBuilder &builder, ProgramOp program, StringRef suffix, IRMapping &copies) {
   auto result = cast<ProgramOp>(builder.clone(*program, copies));
+  result.setKeeps(false);
   result.setSymName((program.getSymName() + suffix).str());
   for (Operation &op : llvm::make_early_inc_range(result.getBody().front()))
     if (isa<OutputOp, NextOp, RemainsOp>(op))
@@ -278,11 +261,11 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
   auto carry = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_carry").str(), program.getDims(),
                                  program.getChunk());
   carry.setFactorsAttr(program.getFactorsAttr());
+  carry.setKeeps(program.getKeeps());
   OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
   llvm::DenseMap<StateOp, Value> states;
   for (StateOp state : leading)
-    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getNameAttr(), state.getStoredAttr(),
-                                    state.getTransposedAttr(), state.getSizesAttr(), state.getKeptAttr());
+    states[state] = inside.clone(*state)->getResult(0);
   for (StateOp state : leading) {
     Value own = states[state];
     Location loc = state.getLoc();
@@ -419,11 +402,14 @@ void LeadSplitter::split() {
   for (StateOp state : program.getStates())
     if (leads(state))
       leading.push_back(state);
-  if (losesDigits())
+  SmallVector<Value> values(leading.begin(), leading.end());
+  if (losesDigits(program.getBody().front(), values))
     leading.clear();
   findDelays();
-  findHeld();
-  findWindows();
+  if (!program.getKeeps()) { // which leaves them at the beginning of every chunk
+    findHeld();
+    findWindows();
+  }
   for (StateOp state : program.getStates())
     if (delays.contains(state) && !held.contains(state))
       leading.push_back(state);
@@ -436,4 +422,6 @@ void LeadSplitter::split() {
   }
   if (!leading.empty() || !held.empty() || !windows.empty())
     takeStates();
+  if (program.getKeeps() && program.getStates().empty() && program.getOutputs().empty()) // and leaves nothing else
+    program.erase();
 }

@@ -313,11 +313,11 @@ bool PhaseSplitter::assign() {
     StatePath own(state);
     path.insert(own.getOps().begin(), own.getOps().end());
   }
-  if (states.empty())
+  if (states.empty() && sums.empty())
     return false;
   for (Operation *op : findDependents(block, states))
     dependents.insert(op);
-  if (!chooseChain(states))
+  if (!states.empty() && !chooseChain(states))
     return false;
   // The chain first, for what it takes is there for the late phase as well.
   auto ofChain = [&](Operation &op) {
@@ -335,7 +335,8 @@ bool PhaseSplitter::assign() {
     if (Operation *maker = value.getDefiningOp(); !dependents.contains(maker) && !isa<StateOp>(maker))
       need(maker, Early);
   for (Operation &op : block)
-    if (auto output = dyn_cast<OutputOp>(op); output && !chainOps.contains(output.getValue().getDefiningOp()))
+    if (auto output = dyn_cast<OutputOp>(op);
+        isa<GiveOp>(op) || (output && !chainOps.contains(output.getValue().getDefiningOp())))
       need(&op, Late);
   assignSums();
   for (size_t i = 0; i < leaving.size(); ++i) { // the chain may need more for what is wanted late
@@ -360,7 +361,8 @@ bool PhaseSplitter::assign() {
     assignRemains();
   if (interactionsInChain)
     return members[Early].empty() && isEpilogue();
-  return !members[Early].empty() || !members[Late].empty();
+  // A chain alone gains something where it does less than the program: it leaves states and no outputs.
+  return program.getKeeps() || !members[Early].empty() || !members[Late].empty();
 }
 
 /// Whether a chunk adds to the state what it does not enter, and nothing else has to do with it: the gradient of a
@@ -519,7 +521,8 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   result.setFactorsAttr(program.getFactorsAttr());
   result.setBackward(program.getBackward());
   result.setKeeps(program.getKeeps() && phase == Chain);
-  result.setExact(isExact || (solvesApart && phase == Late)); // what solves the systems says whether it need not be
+  result.setExact(isExact || program.getExact() ||
+                  (solvesApart && phase == Late)); // what solves the systems says whether it need not be
   OpBuilder inside = OpBuilder::atBlockBegin(&result.getBody().front());
   IRMapping copies;
   llvm::SetVector<Value> used;
@@ -558,7 +561,7 @@ bool PhaseSplitter::split(OpBuilder &builder) {
   if (!assign())
     return false;
   for (Phase phase : {Remains, Early, Chain, Late, Sums}) {
-    if (phase != Chain && members[phase].empty())
+    if (members[phase].empty() && (phase != Chain || sums.size() == size_t(llvm::range_size(program.getStates()))))
       continue;
     ProgramOp made = build(builder, phase);
     builder.setInsertionPointAfter(made);

@@ -63,6 +63,58 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
   }];
 }
 
+def TrailStatesPass : Pass<"chunk-trail-states", "::mlir::ModuleOp"> {
+  let summary = "find the cotangents that scans carry back behind the rest of the program";
+  let description = [{
+    In the program of a gradient, the cotangent of a state that leads (`chunk-lead-states`) trails: one scan carries it from the
+    last token to the first, and no other state needs it, but sums and such that trail as well. The program leaves what each
+    chunk adds to the cotangent and what it scales it with. Behind the program come two: `_carry` goes from the last chunk to the first with that
+    alone, and leaves each chunk the cotangent that it ends with. `_behind`, whose chunks are apart, finishes the outputs and sums that the
+    cotangent enters. What `_behind` needs besides, it makes again of arrays by elementwise functions, scans and decays; the rest it takes.
+
+    Before:
+    ```mlir
+    chunk.program @sum_gradient {} chunk 8 backward {
+      %d = chunk.input "cotangent.o" : tensor<8x3xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %A = chunk.state "gradient.A" : tensor<3xf32>
+      %all, %first = chunk.reverse_scan %A, %d decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+      chunk.output "gradient.x" %all : tensor<8x3xf32>
+      chunk.next %A, %first : tensor<3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    chunk.program @sum_gradient {} chunk 8 backward {
+      %d = chunk.input "cotangent.o" : tensor<8x3xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %zero = chunk.constant 0.000000e+00 : tensor<1x3xf32>
+      %end = chunk.reshape_state %zero : tensor<1x3xf32> to tensor<3xf32>
+      %all, %first = chunk.reverse_scan %end, %d decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+      %offset = chunk.reshape_state %first : tensor<3xf32> to tensor<1x3xf32>
+      chunk.give "gradient.A.offset" %offset : tensor<1x3xf32>
+      %map = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+      chunk.give "gradient.A.map" %map : tensor<1xf32>
+    }
+    chunk.program @sum_gradient_carry {} chunk 8 backward {
+      %A = chunk.state "gradient.A" : tensor<3xf32>
+      %offset = chunk.take "gradient.A.offset" : tensor<1x3xf32>
+      %map = chunk.take "gradient.A.map" : tensor<1xf32>
+      %all, %last = chunk.scan %A, %offset decay linear(%map : tensor<1xf32>) : tensor<3xf32>, tensor<1x3xf32>
+      chunk.next %A, %last : tensor<3xf32>
+      chunk.give "gradient.A" whole %A : tensor<3xf32>
+    }
+    chunk.program @sum_gradient_behind {} chunk 8 backward {
+      %A = chunk.take "gradient.A" whole : tensor<3xf32>
+      %d = chunk.input "cotangent.o" : tensor<8x3xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %all, %first = chunk.reverse_scan %A, %d decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+      chunk.output "gradient.x" %all : tensor<8x3xf32>
+    }
+    ```
+  }];
+}
+
 def SlicesFirstPass : Pass<"chunk-slices-first", "::recur::chunk::ProgramOp"> {
   let summary = "rows that are computed together and taken apart are computed apart";
   let description = [{

@@ -139,6 +139,16 @@ StateForm StatePath::getForm() const {
   return llvm::any_of(ops, [](Operation *op) { return isa<AdvanceOp>(op); }) ? StateForm::Products : StateForm::Scanned;
 }
 
+bool recur::chunk::losesDigits(Block &block, ValueRange vectors) {
+  llvm::SetVector<Operation *> dependents = findDependents(block, vectors);
+  bool hasSystem = llvm::any_of(dependents, [&](Operation *op) {
+    return isa<SolveOp, ScaledSolveOp, InverseOp>(op) && dependents.contains(op->getOperand(0).getDefiningOp());
+  });
+  return hasSystem && llvm::any_of(block.getOps<AdvanceOp>(), [](AdvanceOp advance) {
+           return !advance.getRowDecay() && !advance.getColumnDecay();
+         });
+}
+
 SmallVector<StateOp> recur::chunk::orderStates(ProgramOp program) {
   SmallVector<StateOp> ordered;
   SmallVector<StateOp, 8> states = program.getStates();

@@ -1,0 +1,259 @@
+// Cotangents that a scan carries from the last token to the first and that no other cotangent needs: where each chunk
+// ends with them is found behind the rest, and what they become of is finished behind that.
+#include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/StatePath.h"
+#include "dialects/Chunk/ChunkPhases.h"
+#include "dialects/Chunk/ChunkTangents.h"
+
+namespace recur::chunk {
+#define GEN_PASS_DEF_TRAILSTATESPASS
+#include "Transforms/Chunk/Passes.h.inc"
+} // namespace recur::chunk
+
+using namespace mlir;
+using namespace recur::chunk;
+
+namespace {
+
+class TrailSplitter {
+public:
+  explicit TrailSplitter(ProgramOp program) : program(program), block(program.getBody().front()) {}
+  /// Puts what the trailing states need behind the program, which keeps the rest; gives what is last, or null if no
+  /// state trails.
+  ProgramOp split();
+
+private:
+  void findTrailing();
+  bool findCrossings();
+  bool isMadeAgain(Value value);
+  bool isMatrixOfTokens(Value value);
+  bool isOfTokens(Value value);
+  void leaveBehind();
+  void buildCarry(OpBuilder &builder);
+  ProgramOp buildBehind(OpBuilder &builder);
+
+  ProgramOp program;
+  Block &block;
+  llvm::SetVector<StateOp> trailing, moved; // those whose chunks are found behind; others that only need these
+  llvm::DenseSet<Operation *> behind;       // ops that a trailing state enters, or that only such need
+  llvm::SetVector<Value> crossing;          // what the ops behind need of the rest
+};
+
+struct TrailStatesPass : recur::chunk::impl::TrailStatesPassBase<TrailStatesPass> {
+  void runOnOperation() override {
+    for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+      for (ProgramOp last = program; last && last.getBackward();)
+        last = TrailSplitter(last).split();
+  }
+};
+
+} // namespace
+
+static std::string offsetName(StateOp state) { return (state.getName() + ".offset").str(); }
+static std::string mapName(StateOp state) { return (state.getName() + ".map").str(); }
+
+/// The scan that makes a state's next value, if it alone does.
+static ReverseScanOp findScan(StateOp state) {
+  auto scan = state.getNext().getValue().getDefiningOp<ReverseScanOp>();
+  bool isAlone = scan && state.getNext().getValue() == scan.getFirst() && scan.getState() == state.getResult() &&
+                 StatePath(state).operandsOnPath(scan) == SmallVector<unsigned, 3>{0};
+  return isAlone ? scan : ReverseScanOp();
+}
+
+/// Whether a chunk adds to the state what no state enters, and nothing else has to do with it.
+static bool isSum(Block &block, StateOp state) {
+  return llvm::all_of(findDependents(block, state.getResult()), [&](Operation *op) {
+    auto map = dyn_cast<MapOp>(op);
+    auto next = dyn_cast<NextOp>(op);
+    return isa<ReshapeStateOp>(op) || (map && map.getFunction() == Function::Add) ||
+           (next && next.getState() == state.getResult());
+  });
+}
+
+/// A number or some side by side, as for states that lead. Whatever else needs such a state must trail as well.
+void TrailSplitter::findTrailing() {
+  llvm::SetVector<StateOp> known;
+  for (StateOp state : program.getStates())
+    if (tensorOf(state).getRank() <= 1 && findScan(state))
+      known.insert(state);
+  auto isNeeded = [&](StateOp state) {
+    llvm::SetVector<Operation *> dependents = findDependents(block, state.getResult());
+    return llvm::any_of(program.getStates(), [&](StateOp other) {
+      return !known.contains(other) && dependents.contains(other.getNext()) && !isSum(block, other);
+    });
+  };
+  while (known.remove_if(isNeeded))
+    ;
+  for (StateOp state : known) {
+    bool isLater = llvm::any_of(known, [&](StateOp other) {
+      return other != state && findDependents(block, other.getResult()).contains(findScan(state));
+    });
+    if (!isLater)
+      trailing.insert(state);
+  }
+}
+
+/// Whether it is a matrix of the tokens, which is made where it is applied.
+bool TrailSplitter::isMatrixOfTokens(Value value) {
+  Operation *maker = value.getDefiningOp();
+  return isa<InteractionOp, InverseOp>(maker) ||
+         (isa<MapOp, InterleaveOp, DeinterleaveOp>(maker) && tensorOf(value).getRank() == 2 &&
+          llvm::any_of(maker->getOperands(), [&](Value operand) { return isMatrixOfTokens(operand); }));
+}
+
+/// Whether it follows from arrays without a product: loading it would take about as long.
+bool TrailSplitter::isMadeAgain(Value value) {
+  Operation *maker = value.getDefiningOp();
+  if (isa<ConstantOp, InputOp, ParamOp, InitialOp, KeptOp, TakeOp>(maker))
+    return true;
+  auto map = dyn_cast<MapOp>(maker);
+  bool isCheap = isa<CumulativeDecayOp, ScanOp, PreviousOp, HeldOp, BroadcastOp, ExtractOp, SliceOp, ConcatOp,
+                     InterleaveOp, DeinterleaveOp, ReshapeStateOp>(maker) ||
+                 (map && isElementwise(map.getFunction()));
+  return isCheap && llvm::all_of(maker->getOperands(), [&](Value operand) { return isMadeAgain(operand); });
+}
+
+/// Whether it has rows for the tokens, or one for the chunk.
+bool TrailSplitter::isOfTokens(Value value) {
+  ArrayRef<int64_t> shape = tensorOf(value).getShape();
+  return !shape.empty() && (shape.front() == 1 || shape.front() % int64_t(program.getChunk()) == 0);
+}
+
+/// Finds what is behind; false where that needs a state of the rest.
+bool TrailSplitter::findCrossings() {
+  SmallVector<Value> states;
+  for (StateOp state : trailing)
+    states.push_back(state);
+  for (Operation *op : findDependents(block, states))
+    if (auto next = dyn_cast<NextOp>(op))
+      if (auto state = cast<StateOp>(next.getState().getDefiningOp()); !trailing.contains(state)) {
+        moved.insert(state);
+        states.push_back(state);
+      }
+  llvm::SetVector<Operation *> dependents = findDependents(block, states);
+  SmallVector<Operation *> work;
+  for (Operation *op : dependents)
+    if (auto next = dyn_cast<NextOp>(op);
+        next ? moved.contains(next.getState().getDefiningOp<StateOp>()) : isa<OutputOp>(op))
+      work.push_back(op);
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!behind.insert(op).second)
+      continue;
+    for (Value value : findUsedValues(op)) {
+      Operation *maker = value.getDefiningOp();
+      if (isa<StateOp>(maker)) {
+        if (!llvm::is_contained(states, value))
+          return false;
+      } else if (dependents.contains(maker) || isMadeAgain(value) || isMatrixOfTokens(value)) {
+        work.push_back(maker);
+      } else if (isOfTokens(value)) {
+        crossing.insert(value);
+      } else {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+static std::string crossingName(size_t number) { return "trail." + std::to_string(number); }
+
+/// Rows of many numbers, which the program's products round as well.
+static bool isRounded(ProgramOp program, Value value) {
+  return !cancels(program) && tensorOf(value).getRank() == 2 && tensorOf(value).getDimSize(0) > 1;
+}
+
+/// What a chunk adds to the states, and scales them with; and what else is needed behind.
+void TrailSplitter::leaveBehind() {
+  OpBuilder inside = OpBuilder::atBlockEnd(&block);
+  for (StateOp state : trailing) {
+    Location loc = state.getLoc();
+    ValueBuilder build(inside, loc);
+    ReverseScanOp scan = findScan(state);
+    Value zero = build.stateConstant(0, tensorOf(state));
+    auto own = ReverseScanOp::create(inside, loc, zero, scan.getAdditions(), scan.getDecay(), scan.getLinear());
+    GiveOp::create(inside, loc, offsetName(state), false, false, build.asToken(own.getFirst()));
+    if (Value decay = scan.getDecay()) {
+      Value total = CumulativeDecayOp::create(inside, loc, DecayRange::Total, decay, scan.getLinear());
+      GiveOp::create(inside, loc, mapName(state), false, false, total);
+    }
+  }
+  for (auto [number, value] : llvm::enumerate(crossing))
+    GiveOp::create(inside, value.getLoc(), crossingName(number), false, isRounded(program, value), value);
+}
+
+void TrailSplitter::buildCarry(OpBuilder &builder) {
+  auto carry = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_carry").str(), program.getDims(),
+                                 program.getChunk());
+  carry.setFactorsAttr(program.getFactorsAttr());
+  carry.setBackward(true);
+  OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
+  llvm::DenseMap<StateOp, Value> states;
+  for (StateOp state : trailing)
+    states[state] = inside.clone(*state)->getResult(0);
+  for (StateOp state : trailing) {
+    Value own = states[state];
+    Location loc = state.getLoc();
+    auto take = [&](StringRef name, Type type) -> Value {
+      return TakeOp::create(inside, loc, type, name, false, false, DenseI64ArrayAttr());
+    };
+    Value offset = take(offsetName(state), makeTokens(program.getContext(), 1, tensorOf(state).getShape())), factor;
+    if (Value decay = findScan(state).getDecay())
+      factor = take(mapName(state), makeTokens(program.getContext(), 1, shapePerToken(decay)));
+    // A scan of one row: the chunk's offset and factor are those of the way back already.
+    Value next = ScanOp::create(inside, loc, own, offset, factor, /*linear=*/bool(factor)).getLast();
+    NextOp::create(inside, loc, own, next);
+    GiveOp::create(inside, loc, state.getName(), /*whole=*/true, /*rounded=*/false, own);
+  }
+}
+
+/// The outputs, and the sums, that trailing states enter.
+ProgramOp TrailSplitter::buildBehind(OpBuilder &builder) {
+  auto result = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_behind").str(),
+                                  program.getDims(), program.getChunk());
+  result.setFactorsAttr(program.getFactorsAttr());
+  result.setBackward(true);
+  result.setExact(cancels(program));
+  OpBuilder inside = OpBuilder::atBlockBegin(&result.getBody().front());
+  IRMapping copies;
+  for (auto [number, value] : llvm::enumerate(crossing))
+    copies.map(value, TakeOp::create(inside, value.getLoc(), value.getType(), crossingName(number), false,
+                                     isRounded(program, value), DenseI64ArrayAttr())
+                          .getResult());
+  for (StateOp state : trailing)
+    copies.map(state.getResult(), TakeOp::create(inside, state.getLoc(), state.getType(), state.getName(), true, false,
+                                                 DenseI64ArrayAttr())
+                                      .getResult());
+  for (Operation &op : block) {
+    auto state = dyn_cast<StateOp>(op);
+    if (behind.contains(&op) || (state && moved.contains(state)))
+      inside.clone(op, copies);
+  }
+  return result;
+}
+
+ProgramOp TrailSplitter::split() {
+  SmallVector<Value> vectors; // of the states whose cotangents trail, and others
+  for (KeptOp kept : program.getKept())
+    if (tensorOf(kept).getRank() <= 1)
+      vectors.push_back(kept);
+  if (losesDigits(block, vectors))
+    return {};
+  findTrailing();
+  if (trailing.empty() || !findCrossings())
+    return {};
+  OpBuilder builder(program->getContext());
+  builder.setInsertionPointAfter(program);
+  ProgramOp last = buildBehind(builder);
+  builder.setInsertionPointAfter(program);
+  buildCarry(builder);
+  leaveBehind();
+  for (Operation *op : behind)
+    if (isa<OutputOp, NextOp>(op))
+      op->erase();
+  for (StateOp state : trailing)
+    state.getNext().erase();
+  eraseUnused<InputOp, ParamOp, StateOp, KeptOp>(block);
+  return last;
+}

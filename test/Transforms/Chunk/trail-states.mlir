@@ -1,0 +1,122 @@
+// RUN: recur-opt %s --split-input-file --chunk-trail-states --canonicalize | FileCheck %s
+// RUN: recur-opt %s --split-input-file --chunk-trail-states --canonicalize --chunk-phases | FileCheck %s --check-prefix=PHASES
+
+// The cotangent of a state that scaled keys goes back behind the rest. What is finished there takes the products' share, and makes the key again.
+// CHECK-LABEL: chunk.program @scaled {} chunk 8 backward {
+// CHECK-NOT: chunk.state "gradient.A"
+// CHECK: %[[D:.*]] = chunk.read left %v, %gradient.S
+// CHECK-NOT: chunk.output "gradient.k"
+// CHECK: chunk.output "gradient.v"
+// CHECK-NOT: chunk.next %gradient.A
+// CHECK: %{{.*}}, %[[FIRST:.*]] = chunk.reverse_scan %{{.*}}, %[[D]] decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+// CHECK: %[[ROW:.*]] = chunk.reshape_state %[[FIRST]] : tensor<3xf32> to tensor<1x3xf32>
+// CHECK: chunk.give "gradient.A.offset" %[[ROW]] : tensor<1x3xf32>
+// CHECK: %[[TOTAL:.*]] = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+// CHECK: chunk.give "gradient.A.map" %[[TOTAL]] : tensor<1xf32>
+// CHECK: chunk.give "trail.0" %[[D]] : tensor<8x3xf32>
+// CHECK-LABEL: chunk.program @scaled_carry {} chunk 8 backward {
+// CHECK: %gradient.A = chunk.state "gradient.A" : tensor<3xf32>
+// CHECK: %[[OFFSET:.*]] = chunk.take "gradient.A.offset" : tensor<1x3xf32>
+// CHECK: %[[MAP:.*]] = chunk.take "gradient.A.map" : tensor<1xf32>
+// CHECK: %{{.*}}, %[[NEXT:.*]] = chunk.scan %gradient.A, %[[OFFSET]] decay linear(%[[MAP]] : tensor<1xf32>) : tensor<3xf32>, tensor<1x3xf32>
+// CHECK: chunk.next %gradient.A, %[[NEXT]] : tensor<3xf32>
+// CHECK: chunk.give "gradient.A" whole %gradient.A : tensor<3xf32>
+// CHECK-LABEL: chunk.program @scaled_behind {} chunk 8 backward exact {
+// CHECK-NOT: chunk.state
+// CHECK-DAG: %[[OWN:.*]] = chunk.take "trail.0" : tensor<8x3xf32>
+// CHECK-DAG: %[[END:.*]] = chunk.take "gradient.A" whole : tensor<3xf32>
+// CHECK: %[[ALL:.*]], %{{.*}} = chunk.reverse_scan %[[END]], %[[OWN]] decay log(%g : tensor<8xf32>)
+// CHECK: %[[AGAIN:.*]] = chunk.map mul %k, %k
+// CHECK: %[[DK:.*]] = chunk.map mul %[[ALL]], %[[AGAIN]]
+// CHECK: chunk.output "gradient.k" %[[DK]]
+
+// What is left has a chain, and what it leaves for behind is late.
+// PHASES-LABEL: chunk.program @scaled_chain {} chunk 8 backward
+// PHASES-LABEL: chunk.program @scaled_late {} chunk 8 backward
+// PHASES: chunk.give "gradient.A.offset"
+// PHASES: chunk.give "gradient.A.map"
+// PHASES: chunk.give "trail.0"
+// PHASES-LABEL: chunk.program @scaled_carry {} chunk 8 backward
+// PHASES-LABEL: chunk.program @scaled_behind {} chunk 8 backward
+chunk.program @scaled {} chunk 8 backward {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %d = chunk.input "cotangent.o" : tensor<8x2xf32>
+  %A = chunk.state "gradient.A" : tensor<3xf32>
+  %S = chunk.state "gradient.S" : tensor<2x3xf32>
+  %dk = chunk.read left %v, %S : tensor<8x2xf32>, tensor<2x3xf32>
+  %dv = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %S1 = chunk.advance %S, %d, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %all, %first = chunk.reverse_scan %A, %dk decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+  %kk = chunk.map mul %k, %k : tensor<8x3xf32>, tensor<8x3xf32>
+  %r = chunk.map mul %all, %kk : tensor<8x3xf32>, tensor<8x3xf32>
+  chunk.output "gradient.k" %r : tensor<8x3xf32>
+  chunk.output "gradient.v" %dv : tensor<8x2xf32>
+  chunk.next %A, %first : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
+// Of two that trail, one needs the other: it is carried behind that. A param's share that needs both is added up last.
+// CHECK-LABEL: chunk.program @two {} chunk 8 backward {
+// CHECK-NOT: chunk.state
+// CHECK: chunk.give "gradient.A.offset"
+// CHECK-NOT: chunk.give "gradient.A.map"
+// CHECK-LABEL: chunk.program @two_carry {} chunk 8 backward {
+// CHECK: chunk.state "gradient.A"
+// CHECK-LABEL: chunk.program @two_behind {} chunk 8 backward {
+// CHECK: chunk.take "gradient.A" whole
+// CHECK: chunk.give "gradient.B.offset"
+// CHECK-LABEL: chunk.program @two_behind_carry {} chunk 8 backward {
+// CHECK: chunk.state "gradient.B"
+// CHECK-LABEL: chunk.program @two_behind_behind {} chunk 8 backward {
+// CHECK-DAG: chunk.state "gradient.p" : tensor<f32>
+// CHECK-DAG: chunk.take "gradient.B" whole
+// CHECK: chunk.output "gradient.x"
+
+// PHASES-LABEL: chunk.program @two_behind_behind_late {} chunk 8 backward
+// PHASES-NOT: chunk.state
+// PHASES: chunk.sum_tokens
+// PHASES-LABEL: chunk.program @two_behind_behind_sums {} chunk 8 backward
+// PHASES: chunk.state "gradient.p"
+chunk.program @two {} chunk 8 backward {
+  %x = chunk.input "x" : tensor<8xf32>
+  %d = chunk.input "cotangent.o" : tensor<8xf32>
+  %p = chunk.state "gradient.p" : tensor<f32>
+  %A = chunk.state "gradient.A" : tensor<f32>
+  %B = chunk.state "gradient.B" : tensor<f32>
+  %a, %a0 = chunk.reverse_scan %A, %d : tensor<f32>, tensor<8xf32>
+  %ax = chunk.map mul %a, %x : tensor<8xf32>, tensor<8xf32>
+  %b, %b0 = chunk.reverse_scan %B, %ax : tensor<f32>, tensor<8xf32>
+  %share = chunk.sum_tokens %b : tensor<8xf32>
+  %p0 = chunk.reshape_state %p : tensor<f32> to tensor<1xf32>
+  %p1 = chunk.map add %p0, %share : tensor<1xf32>, tensor<1xf32>
+  %p2 = chunk.reshape_state %p1 : tensor<1xf32> to tensor<f32>
+  chunk.output "gradient.x" %b : tensor<8xf32>
+  chunk.next %p, %p2 : tensor<f32>
+  chunk.next %A, %a0 : tensor<f32>
+  chunk.next %B, %b0 : tensor<f32>
+}
+
+// -----
+
+// A matrix's cotangent that reads the scan's needs it on the way: the scan stays.
+// CHECK-LABEL: chunk.program @needed {} chunk 8 backward {
+// CHECK: chunk.state "gradient.A"
+// CHECK: chunk.state "gradient.S"
+// CHECK-NOT: chunk.program
+chunk.program @needed {} chunk 8 backward {
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %d = chunk.input "cotangent.o" : tensor<8x3xf32>
+  %A = chunk.state "gradient.A" : tensor<3xf32>
+  %S = chunk.state "gradient.S" : tensor<2x3xf32>
+  %all, %first = chunk.reverse_scan %A, %d : tensor<3xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %all : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %r = chunk.read left %v, %S : tensor<8x2xf32>, tensor<2x3xf32>
+  chunk.output "gradient.k" %r : tensor<8x3xf32>
+  chunk.next %A, %first : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
