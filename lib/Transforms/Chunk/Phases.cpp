@@ -27,12 +27,15 @@ constexpr const char *suffixes[] = {"_remains", "_early", "_chain", "_late", "_s
 class PhaseSplitter {
 public:
   /// `solvesApart`: systems are all that cancels, and are exact by themselves.
+  /// What phases leave to each other is numbered from `firstNumber` on.
   PhaseSplitter(ProgramOp program, bool outputsInChain, bool interactionsInChain, bool solvesApart,
-                bool preciseInverses)
+                bool preciseInverses, size_t firstNumber)
       : program(program), block(program.getBody().front()), structure(program), outputsInChain(outputsInChain),
-        interactionsInChain(interactionsInChain), solvesApart(solvesApart), preciseInverses(preciseInverses) {}
+        interactionsInChain(interactionsInChain), solvesApart(solvesApart), preciseInverses(preciseInverses),
+        firstNumber(firstNumber) {}
   /// Puts the phases behind the program; gives whether there are any.
   bool split(OpBuilder &builder);
+  size_t countNames() const { return names.size(); }
 
 private:
   bool assign();
@@ -62,6 +65,7 @@ private:
   Block &block;
   recur::analysis::ChunkStructure structure;
   bool outputsInChain, interactionsInChain, solvesApart, preciseInverses, isExact = false;
+  size_t firstNumber;
   llvm::SetVector<StateOp> sums;      // states that nothing but a sum over the chunks has
   llvm::DenseSet<Operation *> ofSums; // these and what leads from them to the next chunk's
   llvm::DenseSet<Operation *> path, dependents;
@@ -79,6 +83,7 @@ constexpr int64_t systemTokens = 64, systemChannels = 64;
 struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
   using PhasesPassBase::PhasesPassBase;
   void runOnOperation() override {
+    size_t numbered = 0; // a program may have become several before
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>())) {
       // It has what others leave of whole chunks alone, or has been made for the ends of sequences.
       bool isPhase = program.getInputs().empty() &&
@@ -91,8 +96,10 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
       builder.setInsertionPointAfter(program);
       bool solvesApart = systemsApart && !outputsInChain && int64_t(program.getChunk()) == systemTokens &&
                          separateSystemStates(program, systemChannels);
-      if (PhaseSplitter(program, outputsInChain, interactionsInChain, solvesApart, preciseInverses).split(builder))
+      PhaseSplitter splitter(program, outputsInChain, interactionsInChain, solvesApart, preciseInverses, numbered);
+      if (splitter.split(builder))
         program.erase();
+      numbered += splitter.countNames();
     }
   }
 };
@@ -423,7 +430,7 @@ std::string PhaseSplitter::nameOf(Value value) {
   std::string &name = names[value];
   if (name.empty()) {
     auto state = value.getDefiningOp<StateOp>();
-    name = state ? state.getName().str() : std::to_string(names.size() - 1);
+    name = state ? state.getName().str() : std::to_string(firstNumber + names.size() - 1);
   }
   return name;
 }

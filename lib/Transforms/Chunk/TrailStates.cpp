@@ -17,7 +17,10 @@ namespace {
 
 class TrailSplitter {
 public:
-  explicit TrailSplitter(ProgramOp program) : program(program), block(program.getBody().front()) {}
+  explicit TrailSplitter(ProgramOp program) : program(program), block(program.getBody().front()) {
+    for (TakeOp take : program.getTaken())
+      firstNumber += !take.getWhole();
+  }
   /// Puts what the trailing states need behind the program, which keeps the rest; gives what is last, or null if no
   /// state trails.
   ProgramOp split();
@@ -32,8 +35,11 @@ private:
   void buildCarry(OpBuilder &builder);
   ProgramOp buildBehind(OpBuilder &builder);
 
+  std::string crossingName(size_t number) const;
+
   ProgramOp program;
   Block &block;
+  size_t firstNumber = 0; // of what crosses: the program may be behind another itself
   llvm::SetVector<StateOp> trailing, moved; // those whose chunks are found behind; others that only need these
   llvm::DenseSet<Operation *> behind;       // ops that a trailing state enters, or that only such need
   llvm::SetVector<Value> crossing;          // what the ops behind need of the rest
@@ -157,7 +163,7 @@ bool TrailSplitter::findCrossings() {
   return true;
 }
 
-static std::string crossingName(size_t number) { return "trail." + std::to_string(number); }
+std::string TrailSplitter::crossingName(size_t number) const { return "trail." + std::to_string(firstNumber + number); }
 
 /// Rows of many numbers, which the program's products round as well.
 static bool isRounded(ProgramOp program, Value value) {
