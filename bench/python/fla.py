@@ -226,6 +226,10 @@ CASES = [
         lambda x: narrow(q=x.wide_q, k=x.wide_k, v=x.v, alpha=x.g + 3, eta=x.g + 2, theta=x.g),
     ),
     Case(
+        "chunk_diag_kdn", "float32 gates",
+        lambda x: fla.chunk_diag_kdn(x.wide_q, x.wide_k, x.v, x.gk, x.wide_k.abs(), 0.1 + x.beta), "kda", kda,
+    ),
+    Case(
         "chunk_gsa", "float32 gates", lambda x: fla.chunk_gsa(x.wide_q, x.wide_k, x.v, x.slot_writes, x.slot_gates), "gsa",
         lambda x: narrow(q=x.wide_q, k=x.wide_k, v=x.v, f=x.slots),
     ),
