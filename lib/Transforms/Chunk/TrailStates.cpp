@@ -165,12 +165,8 @@ bool TrailSplitter::findCrossings() {
 
 std::string TrailSplitter::crossingName(size_t number) const { return "trail." + std::to_string(firstNumber + number); }
 
-/// Rows of many numbers, which the program's products round as well.
-static bool isRounded(ProgramOp program, Value value) {
-  return !cancels(program) && tensorOf(value).getRank() == 2 && tensorOf(value).getDimSize(0) > 1;
-}
-
-/// What a chunk adds to the states, and scales them with; and what else is needed behind.
+/// What a chunk adds to the states, and scales them with; and what else is needed behind. That is not rounded: a
+/// normaliser's share of a gradient and the rest's may nearly cancel.
 void TrailSplitter::leaveBehind() {
   OpBuilder inside = OpBuilder::atBlockEnd(&block);
   for (StateOp state : trailing) {
@@ -186,7 +182,7 @@ void TrailSplitter::leaveBehind() {
     }
   }
   for (auto [number, value] : llvm::enumerate(crossing))
-    GiveOp::create(inside, value.getLoc(), crossingName(number), false, isRounded(program, value), value);
+    GiveOp::create(inside, value.getLoc(), crossingName(number), false, /*rounded=*/false, value);
 }
 
 void TrailSplitter::buildCarry(OpBuilder &builder) {
@@ -225,7 +221,7 @@ ProgramOp TrailSplitter::buildBehind(OpBuilder &builder) {
   IRMapping copies;
   for (auto [number, value] : llvm::enumerate(crossing))
     copies.map(value, TakeOp::create(inside, value.getLoc(), value.getType(), crossingName(number), false,
-                                     isRounded(program, value), DenseI64ArrayAttr())
+                                     /*rounded=*/false, DenseI64ArrayAttr())
                           .getResult());
   for (StateOp state : trailing)
     copies.map(state.getResult(), TakeOp::create(inside, state.getLoc(), state.getType(), state.getName(), true, false,
