@@ -403,7 +403,7 @@ void LeadSplitter::split() {
     if (leads(state))
       leading.push_back(state);
   SmallVector<Value> values(leading.begin(), leading.end());
-  if (losesDigits(program.getBody().front(), values))
+  if (losesDigits(program, values))
     leading.clear();
   findDelays();
   if (!program.getKeeps()) { // which leaves them at the beginning of every chunk

@@ -139,14 +139,25 @@ StateForm StatePath::getForm() const {
   return llvm::any_of(ops, [](Operation *op) { return isa<AdvanceOp>(op); }) ? StateForm::Products : StateForm::Scanned;
 }
 
-bool recur::chunk::losesDigits(Block &block, ValueRange vectors) {
-  llvm::SetVector<Operation *> dependents = findDependents(block, vectors);
+/// Whether products are added to the state, and nothing on their way scales what it was.
+static bool addsUp(StateOp state) {
+  bool adds = false;
+  Value value = state.getNext().getValue();
+  while (auto advance = value.getDefiningOp<AdvanceOp>()) {
+    if (advance.getRowDecay() || advance.getColumnDecay())
+      return false;
+    adds = true;
+    value = advance.getState();
+  }
+  return adds;
+}
+
+bool recur::chunk::losesDigits(ProgramOp program, ValueRange vectors) {
+  llvm::SetVector<Operation *> dependents = findDependents(program.getBody().front(), vectors);
   bool hasSystem = llvm::any_of(dependents, [&](Operation *op) {
     return isa<SolveOp, ScaledSolveOp, InverseOp>(op) && dependents.contains(op->getOperand(0).getDefiningOp());
   });
-  return hasSystem && llvm::any_of(block.getOps<AdvanceOp>(), [](AdvanceOp advance) {
-           return !advance.getRowDecay() && !advance.getColumnDecay();
-         });
+  return hasSystem && llvm::any_of(program.getStates(), addsUp);
 }
 
 SmallVector<StateOp> recur::chunk::orderStates(ProgramOp program) {

@@ -47,7 +47,7 @@ mlir::Value keepNeutral(mlir::OpBuilder &builder, TropicalScanOp scan);
 
 /// Whether these vectors, which the chunks begin with, enter a system whose solutions add up in a state without decay.
 /// Solved apart from the state, in parts that are rounded, they are further off than data of 16 bits allow.
-bool losesDigits(mlir::Block &block, mlir::ValueRange vectors);
+bool losesDigits(ProgramOp program, mlir::ValueRange vectors);
 
 /// States in an order in which each comes after those that its next value needs; empty if there is none.
 llvm::SmallVector<StateOp> orderStates(ProgramOp program);

@@ -240,7 +240,7 @@ ProgramOp TrailSplitter::split() {
   for (KeptOp kept : program.getKept())
     if (tensorOf(kept).getRank() <= 1)
       vectors.push_back(kept);
-  if (losesDigits(block, vectors))
+  if (losesDigits(program, vectors))
     return {};
   findTrailing();
   if (trailing.empty() || !findCrossings())

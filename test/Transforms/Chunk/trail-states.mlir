@@ -120,3 +120,50 @@ chunk.program @needed {} chunk 8 backward {
   chunk.next %A, %first : tensor<3xf32>
   chunk.next %S, %S1 : tensor<2x3xf32>
 }
+
+// -----
+
+// The cotangent of a matrix that decays loses no digits where systems have the vector's, whichever of its products has the decay; one that
+// only adds up does, and its program stays whole.
+// CHECK-LABEL: chunk.program @decaying {} chunk 8 backward {
+// CHECK: chunk.give "gradient.A.offset"
+// CHECK-LABEL: chunk.program @decaying_carry
+// CHECK-LABEL: chunk.program @adding {} chunk 8 backward {
+// CHECK: chunk.state "gradient.A"
+// CHECK-NOT: chunk.program
+chunk.program @decaying {} chunk 8 backward {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %A0 = chunk.kept "A" : tensor<3xf32>
+  %A = chunk.state "gradient.A" : tensor<3xf32>
+  %S = chunk.state "gradient.S" : tensor<2x3xf32>
+  %a, %last = chunk.scan %A0, %k : tensor<3xf32>, tensor<8x3xf32>
+  %L = chunk.interaction %k, %a strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %u = chunk.solve_transposed %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  %w = chunk.solve %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  %total = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+  %S1 = chunk.advance %S, %v, %k columns(%total : tensor<1xf32>) : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %S2 = chunk.advance %S1, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %d = chunk.read left %w, %S : tensor<8x2xf32>, tensor<2x3xf32>
+  %all, %first = chunk.reverse_scan %A, %d : tensor<3xf32>, tensor<8x3xf32>
+  chunk.output "gradient.k" %all : tensor<8x3xf32>
+  chunk.next %A, %first : tensor<3xf32>
+  chunk.next %S, %S2 : tensor<2x3xf32>
+}
+chunk.program @adding {} chunk 8 backward {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %A0 = chunk.kept "A" : tensor<3xf32>
+  %A = chunk.state "gradient.A" : tensor<3xf32>
+  %S = chunk.state "gradient.S" : tensor<2x3xf32>
+  %a, %last = chunk.scan %A0, %k : tensor<3xf32>, tensor<8x3xf32>
+  %L = chunk.interaction %k, %a strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %w = chunk.solve %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %d = chunk.read left %w, %S : tensor<8x2xf32>, tensor<2x3xf32>
+  %all, %first = chunk.reverse_scan %A, %d : tensor<3xf32>, tensor<8x3xf32>
+  chunk.output "gradient.k" %all : tensor<8x3xf32>
+  chunk.next %A, %first : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
