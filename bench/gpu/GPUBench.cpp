@@ -553,20 +553,21 @@ int main(int argc, char **argv) {
   }
   int wordsOfEach = choices.isBackward ? 5 : 4;
   if (argc < 5 + wordsOfEach || (argc - 5) % wordsOfEach != 0) {
-    fprintf(stderr,
-            "Usage: gpu-bench-run [--launches|--once] [--backward] [--gate=X] [--plan=N] [--keep] [--sequences=N "
-            "[--device-offsets]] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS [RATIO]}...\n"
-            "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
-            "--backward: the gradient too, and both together; RATIO is its flops over the others. Where the call forward "
-            "hands states over to the gradient, both do so together, and rows NAME handing, NAME handed are of each.\n"
-            "--launches: each launch of a call is timed alone too.\n"
-            "--once: each call runs once, outside of a graph, and is not timed, for compute-sanitizer.\n"
-            "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
-            "--plan: the recur_plan that calls force (default: 0, none).\n"
-            "--keep: calls leave the states before every token too.\n"
-            "--sequences: the T tokens are N packed sequences, cut at random places; B is 1.\n"
-            "--device-offsets: where they are cut is in memory of the GPU alone.\n"
-            "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
+    fprintf(
+        stderr,
+        "Usage: gpu-bench-run [--launches|--once] [--backward] [--gate=X] [--plan=N] [--keep] [--sequences=N "
+        "[--device-offsets]] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS [RATIO]}...\n"
+        "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
+        "--backward: the gradient too, and both together; RATIO is its flops over the others. Where the call forward "
+        "hands states over to the gradient, both do so together, and rows NAME handing, NAME handed are of each.\n"
+        "--launches: each launch of a call is timed alone too.\n"
+        "--once: each call runs once, outside of a graph, and is not timed, for compute-sanitizer.\n"
+        "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
+        "--plan: the recur_plan that calls force (default: 0, none).\n"
+        "--keep: calls leave the states before every token too.\n"
+        "--sequences: the T tokens are N packed sequences, cut at random places; B is 1.\n"
+        "--device-offsets: where they are cut is in memory of the GPU alone.\n"
+        "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
     return 1;
   }
   CUDA cuda;
