@@ -56,7 +56,16 @@ static bool areKnownAt(Operation *to, ValueRange values) {
   });
 }
 
-/// Whether the op takes only tiles that loads fill, and gives only tiles that nothing before it uses.
+/// Whether a load fills the tile before that op, and none behind it.
+static bool isLoadedBefore(Operation *to, Value tile) {
+  SmallVector<Operation *> users;
+  collectUsers(rootOf(tile), users);
+  return llvm::all_of(users, [&](Operation *user) {
+    return !isa<LoadOp>(user) || (user->getBlock() == to->getBlock() && user->isBeforeInBlock(to));
+  });
+}
+
+/// Whether the op takes only tiles that loads have filled there, and gives only tiles that nothing before it uses.
 static bool canMove(ScanOp scan, Operation *to, const llvm::DenseSet<Value> &loaded) {
   if (!areKnownAt(to, scan->getOperands()))
     return false;
@@ -69,7 +78,8 @@ static bool canMove(ScanOp scan, Operation *to, const llvm::DenseSet<Value> &loa
       if (user != scan && (user->getBlock() != scan->getBlock() || user->isBeforeInBlock(scan)))
         return false;
   }
-  return llvm::all_of(scan.getInputs(), [&](Value input) { return loaded.contains(input); });
+  return llvm::all_of(scan.getInputs(),
+                      [&](Value input) { return loaded.contains(input) && isLoadedBefore(to, input); });
 }
 
 void conversion::putScansFirst(Block &chunk) {
