@@ -47,11 +47,11 @@ def Chunk_SolveTransposedOp : Chunk_TransposedOp<"solve_transposed"> {
 def Chunk_DecayCotangentOp : Chunk_AdjointOp<"decay_cotangent"> {
   let summary = "how much each decay step matters to what rows see of writes";
   let description = [{
-    The derivative by each decay step of `sum_{n, i, c} matrix[n, i] rows[n, c] D[c] columns[i, c]`, over the rows n and the
-    writes i that they see, where D is the product of steps that `chunk.interaction` says. Each pair counts for the steps of
-    its own range, with the product of the other steps of that range; nothing is divided, and no two long sums are
-    subtracted. So a step of zero, of minus infinity as a logarithm, or of any sign is as good as another, and what a strong
-    decay leaves is not lost beside what it does not reach.
+    The derivative by each decay step of `sum_{n, i, c} matrix[n, i] rows[n, c] D[c] columns[i, c]`, over the rows n
+    and the writes i that they see, where D is the product of steps that `chunk.interaction` says. Each pair
+    contributes to the steps of its own range, with the product of the other steps of that range. Nothing is divided,
+    and no two long sums are subtracted. So a step may be zero, minus infinity as a logarithm, or of any sign, and
+    small contributions behind a strong decay keep their digits.
 
     Verified: the matrix has a row for each row and a column for each write; and as `chunk.interaction`.
 

@@ -132,12 +132,12 @@ def Chunk_EliminateOp : Chunk_PureOp<"eliminate", [AllTypesMatch<["lower", "uppe
                                                      AllTypesMatch<["columns", "diagonal"]>]> {
   let summary = "the triangular factors of a matrix of the tokens, without exchanges";
   let description = [{
-    The matrix A has the lower triangle of `lower`, with its diagonal; what is above mirrors what `upper` has strictly below
-    its diagonal. So both can be interactions, and a symmetric matrix is one operand given twice. `A diag(columns) +
-    diag(diagonal)` is the product of I + L, where L is strictly lower triangular, and an upper triangular U. The result holds
-    both: L below its diagonal, and U on it and above. Row n of L and column n of U depend on no later row or column, as it
-    must be where they are tokens. Nothing is exchanged, so a pivot, which is what a token itself divides by, is taken as it
-    is.
+    The matrix A has the lower triangle of `lower`, with its diagonal; its upper triangle mirrors the strictly lower
+    triangle of `upper`. So both can be interactions, and a symmetric matrix is one operand given twice. `A
+    diag(columns) + diag(diagonal)` is the product of I + L, where L is strictly lower triangular, and an upper
+    triangular U. The result holds both: L below its diagonal, and U on it and above. Row n of L and column n of U
+    depend on no later row or column, because rows and columns are tokens. Rows are not exchanged: each pivot is the
+    number by which the token itself divides, whatever its size.
 
     Verified: the matrices are square, and there are as many columns and numbers on the diagonal.
 
@@ -208,8 +208,9 @@ def Chunk_AdvanceOp : Chunk_PureOp<"advance", [AttrSizedOperandSegments]> {
     `diag(row_decay) S diag(column_decay) + values^T keys`. The decays are those of the whole chunk, the values and keys
     those of the writes, already decayed to the chunk's end.
 
-    `precise` says that later tokens do not take back an error of the values. Where factors of products are rounded to 16
-    bits, the values and what they are made of are two numbers each wherever a matrix of the tokens is applied to them.
+    `precise` says that later tokens do not correct an error of the values. If factors of products are rounded to 16
+    bits, and a matrix of the tokens multiplies the values or the values that they are computed from, each of these is
+    split into two numbers.
 
     Verified: as many values as keys; a value has as many elements as the state has rows, a key as it has columns; the
     decays have a token dimension of 1 and are scalars or have as many elements.

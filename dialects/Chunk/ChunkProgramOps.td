@@ -91,8 +91,8 @@ class Chunk_DeclarationOp<string mnemonic, list<Trait> traits = []>
 def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
   let summary = "a value that each token of each head brings";
   let description = [{
-    `shared` inputs are one for a group of heads. `of` says how many numbers along each dimension the caller has, where the
-    value has more: what is beyond them is zero.
+    A `shared` input has one value for a group of heads. If the value is larger than the caller's array, `of` says how
+    many numbers the caller has along each dimension; the others are zero.
 
     Verified: the sizes are as many as the value of one token has, and at most as large.
 
@@ -136,9 +136,9 @@ def Chunk_ParamOp : Chunk_DeclarationOp<"param"> {
 def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
   let summary = "a state, as the previous chunk left it";
   let description = [{
-    It has no token dimension. Zero before the first chunk unless the caller passes an initial state. Of a `transposed`
-    one the caller has the transpose: that is what comes in before the first chunk and goes out after the last. `of` says how much
-    of the state, with its sides as they are here, the caller has: the rest is zero before, and nobody's after. `kept` is the
+    It has no token dimension. Zero before the first chunk unless the caller passes an initial state. For a
+    `transposed` state the caller passes and gets the transpose. `of` says how much of the state, with its sides as in
+    the program, the caller has: the rest is zero before the first chunk and is dropped after the last. `kept` is the
     type in which a program that `keeps` its states leaves this one, where that is not f32.
 
     Verified: as `chunk.input`; a transposed state is a matrix.
@@ -170,8 +170,8 @@ def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
 def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
   let summary = "a state at the chunk's start, as the run over the chunks from first to last left it";
   let description = [{
-    A gradient needs the values that the program computed, and those the states that it computed them from. As a state, one
-    that is `transposed` was left as its transpose. `stored` is the type in which it was left, where that is not f32.
+    A gradient needs the values that the program computed, and these need the states that they were computed from. A
+    `transposed` state was left as its transpose. `stored` is the type in which it was left, where that is not f32.
 
     Verified: the program is one that runs `backward`, and keeps no two states of one name; a transposed state is a matrix.
 
@@ -190,8 +190,8 @@ def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
 def Chunk_InitialOp : Chunk_DeclarationOp<"initial", [Pure]> {
   let summary = "a state as it was before the sequence's first token";
   let description = [{
-    Every chunk of the sequence has the same, whatever the state has become by then. So the chunks of a program that has it may
-    be apart.
+    Every chunk of the sequence gets the same value, whatever the state is by then. So the chunks of a program with
+    this op may be independent.
 
     Verified: the program has no state of that name, and no other `chunk.initial` of it.
 
@@ -205,9 +205,9 @@ def Chunk_InitialOp : Chunk_DeclarationOp<"initial", [Pure]> {
 def Chunk_HeldOp : Chunk_Op<"held", [Pure, HasParent<"ProgramOp">, AllTypesMatch<["first", "result"]>]> {
   let summary = "the row that an input had some tokens before the chunk";
   let description = [{
-    The input's row `back` tokens before the chunk's first one: what a state that holds an earlier token's row is when the chunk
-    begins. It is found in the array that the row came from, so nobody carries it from chunk to chunk. Where the sequence begins
-    with the chunk it is `first`.
+    The input's row `back` tokens before the chunk's first token. It is the value at the chunk's start of a state that
+    holds an earlier token's row. The row is read from the input's array, so no state carries it from chunk to chunk.
+    If the sequence begins with the chunk, it is `first`.
 
     If `first` has `back` rows, the result has as many: those of all tokens from `back` before the chunk on, the oldest first. Where
     the sequence has fewer tokens before the chunk, the others are the last rows of `first`, in front of them.
@@ -262,11 +262,11 @@ def Chunk_GiveOp : Chunk_Op<"give", [HasParent<"ProgramOp">]> {
 def Chunk_RemainsOp : Chunk_Op<"remains", [HasParent<"ProgramOp">]> {
   let summary = "how much of a state a chunk leaves at most";
   let description = [{
-    Of two states, whatever they are, the chunk makes two that are at most `bound` times as far apart, by the root of the sum
-    of squares. With several numbers each of them bounds the elements of one row or one column, the k-th of all that have as
-    many elements along that dimension, and no other row or column enters those. A bound that is no number promises nothing. So
-    where the bounds of some chunks, one behind another, multiply to next to nothing, the states behind them follow from
-    zeros as well as from what was before them. It changes nothing that the program computes.
+    The chunk maps any two states to two states that are at most `bound` times as far apart, by the root of the sum of
+    squares. If `bound` has several numbers, each of them bounds one row or one column: number k bounds the k-th one,
+    and no other row or column enters it. A bound that is not a number promises nothing. If the bounds of several
+    consecutive chunks multiply to almost zero, the states after them can be computed from zeros as well as from the
+    state before them. The op changes nothing that the program computes.
 
     Verified: the program has a state of that name, a matrix; the bound is one number, or as many as the state has rows or
     columns, with a token dimension of 1.
@@ -297,7 +297,8 @@ def Chunk_NextOp : Chunk_Op<"next", [HasParent<"ProgramOp">, AllTypesMatch<["sta
 def Chunk_OutputOp : Chunk_Op<"output", [HasParent<"ProgramOp">]> {
   let summary = "a value that each token of each head gives";
   let description = [{
-    `of` says how many numbers along each dimension the caller has room for, where the value has more, which nobody gets.
+    If the value is larger than the caller's array, `of` says how many numbers the array has along each dimension; the
+    others are dropped.
 
     Verified: as `chunk.input`.
 

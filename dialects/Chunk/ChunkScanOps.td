@@ -97,8 +97,8 @@ def Chunk_PreviousOp : Chunk_PureOp<"previous"> {
 def Chunk_LastOp : Chunk_PureOp<"last"> {
   let summary = "what the last token has";
   let description = [{
-    The last row. A state that becomes what its token computes, whatever it was, is the last such value after the chunk, and
-    `chunk.previous` gives it before each token.
+    The last row. If each token replaces a state by a value that does not depend on the state, the state after the
+    chunk is the last such value, and `chunk.previous` gives the state before each token.
 
     Example: `%next = chunk.last %all : tensor<64x128xf32>`
   }];

@@ -235,8 +235,9 @@ def DGPS_MinOp : DGPS_BinaryOp<"min", "the smaller", "%m = dgps.min %a, %b : <sc
 def DGPS_SelectOp : DGPS_Op<"select", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "one of two values";
   let description = [{
-    Elementwise: `first` where `condition` is above zero, and `second` elsewhere, also where `condition` is not a number. What
-    is not taken does not matter, whatever it is. Equal shapes, or scalars with any shape. No gradient goes to the condition.
+    Elementwise: `first` where `condition` is above zero, and `second` elsewhere, also where `condition` is not a
+    number. The other value does not matter, even if it is infinite or not a number. Equal shapes, or scalars with any
+    shape. No gradient goes to the condition.
 
     Verified: all that are not scalars have one shape.
 

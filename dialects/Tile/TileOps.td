@@ -27,19 +27,19 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     take every op together, one after another. Its tiles in shared memory take `shared` bytes of that; its local tiles
     lie in the CTA's part of a workspace in device memory.
 
-    Two kernels may run side by side, of which the first leaves chunks that the second takes. The first announces each
-    chunk that it has left, and up to `teams` of its teams make up a CTA, each with its own tiles. The second awaits a
-    chunk before it loads from the arrays with the numbers `awaits`. Where the caller lets one follow the other, neither
-    does so.
+    Two kernels may run side by side, and the second uses chunks that the first computes. The first announces each
+    chunk that it has finished, and up to `teams` of its teams make up a CTA, each with its own tiles. The second
+    waits for a chunk before it loads from the arrays with the numbers `awaits`. If the caller runs one kernel after
+    the other, they do neither.
 
-    A CTA may have a part of the value channels of a head, as many as its tiles have. `channels` says of each array how many
-    all parts have together where the last part has fewer, and 0 of others: what it lacks is zero where it would be loaded, and
-    is not stored.
+    A CTA may have a part of the value channels of a head, as many as its tiles have. If the last part has fewer,
+    `channels` has for each array the number of channels of all parts together, and 0 for arrays without value
+    channels. The missing channels are loaded as zeros and are not stored.
 
-    At least `occupancy` CTAs share a multiprocessor, or so many of a CTA's teams, so a thread has no more registers than leaves
-    room for them; without it, as many as the lowering finds worth it, or all teams. A kernel `in_turn` asks for a chunk
-    only when it comes to it, and has no registers for what the next one begins with. One that is `unlisted` has no form beside
-    it that goes by a list of packed sequences from one to the next.
+    At least `occupancy` CTAs share a multiprocessor, or that many of a CTA's teams, which limits the registers of a
+    thread. Without `occupancy` the lowering chooses the number of CTAs, or takes all teams. A kernel `in_turn` loads
+    a chunk only when it comes to the chunk, and needs no registers for loads ahead. An `unlisted` kernel has no
+    second form that goes through a list of packed sequences.
 
     `gpu` names the target for which a CTA is planned, whose limits it keeps to and whose instructions it takes; `sm_90a` where
     none is named.
@@ -124,8 +124,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "rows of a tile to an array";
   let description = [{
-    As `tile.load`, the other way: what a row of the tile has beyond one of the array is left out. Nothing is written to an
-    absent array.
+    Like `tile.load`, in the other direction: the part of a tile's row that is longer than the array's row is left
+    out. Nothing is written to an absent array.
 
     Verified: as `tile.load`.
 
@@ -140,31 +140,33 @@ def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[M
                                          AllTypesMatch<["initial", "final", "start", "store"]>]> {
   let summary = "the part of a sequence that this CTA has, and what its state begins with";
   let description = [{
-    A launch may have several CTAs for one sequence, which deal out its chunks of `size` tokens among themselves: as many to
-    each as can be, in their order. This one has the tokens from `first` up to `end`, and goes over those from `begin` on. What
-    it begins with is the array `start`, and what it ends with goes to `store`.
+    A launch may have several CTAs for one sequence, which divide its chunks of `size` tokens evenly among them, in
+    their order. This CTA has the tokens from `first` up to `end`, and computes from the token `begin` on. It begins
+    with the state in the array `start`, and stores its last state to `store`.
 
-    With `remains`, a CTA does not wait for the one before, but goes over chunks of that one as well, to find the state
-    with which its own begin. `begin` is the last of the chunks' first tokens up to `first` from which on little remains: `remains`
-    has a row for each chunk, and the rows of the chunks from there up to `first` multiply, column by column, to at most
-    2^-25. Where there is no such chunk `begin` is 0. What is no number is never little. So what is left out is at most
-    2^-24 of the state as it was there, and a factor of two is left to the rows for rounding. `start` is `initial` where
-    `begin` is the first token, else an absent array, which is zero.
+    With `remains`, a CTA does not wait for the one before, but also computes some chunks before its own, to find the
+    state with which its own chunks begin. `begin` is the first token of the last chunk, at or before `first`, of
+    whose initial state little remains at `first`: `remains` has a row for each chunk, and the rows of the chunks from
+    there up to `first` multiply, column by column, to at most 2^-25. If there is no such chunk, `begin` is 0. A NaN
+    never counts as little. So at most 2^-24 of the state at `begin` is left out, with a factor of two for the
+    rounding of the rows. `start` is `initial` if `begin` is the first token, and otherwise an absent array, which is
+    zero.
 
-    With `summaries taken`, a launch before has summarised each segment but the last, and `start` is what follows from these: `begin`
-    is `first`. With `summaries made` this is that launch. Its CTAs have each segment but the last, and begin with `initial` in
-    the first segment and with zeros in others. With `maps` a segment makes of a state more than a factor for each column, and
-    there are CTAs besides which find what it makes of an identity: behind those of the values' `parts`, for as many rows of
-    it each as the state's part has. For these `start` is the identity, and the kernel's arrays with the numbers in `maps`, of
-    which the state is an affine function, are absent.
+    With `summaries taken`, an earlier launch has summarised each segment but the last, `start` is the state that
+    follows from these summaries, and `begin` is `first`. With `summaries made` this kernel is that earlier launch. It
+    has CTAs for each segment but the last, which begin with `initial` in the first segment and with zeros in others.
+    With `maps` the map of a segment is more than a factor for each column, and more CTAs compute the segment's effect
+    on an identity: they follow those of the values' `parts`, each with as many rows of the identity as the state's
+    part has. For them `start` is the identity, and the arrays whose numbers are in `maps`, which the state depends on
+    affinely, are absent.
 
-    With `forgets` a segment at whose end little remains of any state before makes no map: whether it is so is found by bounds of
-    its last chunks, and little is what it is above. Then such a launch goes over the chunks alone from which on little remains,
-    beginning with zeros, and where summaries are taken nothing follows from those before this one. Else all is as without `forgets`, and
-    that is also what the interpreter does, since nothing that counts is left out.
+    With `forgets`, a segment at whose end little remains of any earlier state makes no map. Bounds of its last chunks
+    decide this, with the same limit as above. The launch then computes only the chunks from which on little remains,
+    beginning with zeros, and where summaries are taken, earlier segments have no effect. Other segments are treated
+    as without `forgets`. The interpreter ignores `forgets`, because only negligible values are left out.
 
-    `final` becomes an absent array for all CTAs but the last, so that it alone stores there; where summaries are made, `store` is
-    where they lie.
+    `final` becomes an absent array for all CTAs but the last, so only the last CTA stores there. If summaries are
+    made, they go to `store`.
 
     A launch with one CTA for each sequence has all of it: `begin` and `first` are 0, `end` is `tokens`, and nothing
     is summarised.
@@ -342,14 +344,15 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
   let builders = [OpBuilder<(ins "::mlir::Value":$left, "::mlir::Value":$right, "::mlir::Value":$result,
                                  "::mlir::Value":$rows, "::mlir::Value":$inner)>];
   let description = [{
-    `result = left right` for `rows` rows and `inner` inner indices, or `left^T right` where `left` is `transposed`. With
-    `plus`, that tile, its rows scaled by `row_scale` and its columns by `column_scale`, is added; it may be the result
-    itself. `right_transposed` multiplies by the right factor's transpose. `left_triangle [r, w]` promises that row n of
-    the left factor is zero from column (n / r + 1) w on: those are not multiplied, so that the row does not depend on what
-    the right factor has there, which may be no number. `result_triangle` says the same of what will be looked at of the
-    result: the rest is not computed. While it runs, a product brings the `ahead_rows` rows of the array `ahead` from row
-    `ahead_first` on into the cache, spread over its time: it computes long enough for memory to answer. In the same way it
-    asks for rows of an array that are about to be `written`, which would be waited for at every line otherwise.
+    `result = left right` for `rows` rows and `inner` inner indices, or `left^T right` where `left` is `transposed`.
+    With `plus`, that tile, its rows scaled by `row_scale` and its columns by `column_scale`, is added; it may be the
+    result itself. `right_transposed` multiplies by the right factor's transpose. `left_triangle [r, w]` promises that
+    row n of the left factor is zero from column (n / r + 1) w on. These zeros are not multiplied, so the row does not
+    depend on the right factor there, which may hold NaN. `result_triangle` says in the same way which part of the
+    result will be used: the rest is not computed. While it runs, a product brings the `ahead_rows` rows of the array
+    `ahead` from row `ahead_first` on into the cache, spread over its time: it computes long enough for memory to
+    answer. In the same way it
+    prefetches rows of an array that will be `written`, because writing to lines outside the cache would have to wait.
 
     With `left_exchanged` both factors are of f32 and cut off to tf32, and of each eight columns of the left one the first,
     third, fifth and seventh come before the others: the matrix units leave their sums so that these are the other factor
@@ -498,14 +501,15 @@ def Tile_ScaledSumsOp : Tile_Op<"scaled_sums", [MemoryEffects<[MemRead, MemWrite
 def Tile_ScaledCotangentsOp : Tile_Op<"scaled_cotangents", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "what the dots of `tile.scaled_dots` matter, passed on to its rows, columns and scales";
   let description = [{
-    The adjoint of `tile.scaled_dots`: `matrix` says how much each of its dots matters. A row of `left` gets the columns
-    that it meets, a row of `right` the rows that meet it, each times the element of the matrix and the scales passed.
-    A scale gets all pairs that pass it, whole: how much its logarithm matters; with `linear`, without the scale itself:
-    how much the scale matters, zero or not. Each result is written, not added to. `work` is room for a block of
-    indices, or for all where the threads of a CTA have blocks at the same time, and holds nothing of meaning afterwards.
+    The adjoint of `tile.scaled_dots`: `matrix` has the cotangent of each of its dots. The cotangent of a row of
+    `left` sums the columns that the row meets, and that of a row of `right` the rows that meet it, each times the
+    element of the matrix and the scales passed. The cotangent of a scale's logarithm sums all pairs that pass the
+    scale; with `linear` the factor of the scale itself is left out, which gives the cotangent of the scale, even if
+    it is zero. Each result is written, not added to. `work` is memory for a block of indices, or for all blocks if
+    the threads of a CTA compute them at the same time; its contents have no meaning afterwards.
 
-    Going from a column to the rows behind it and back again, the scales are multiplied into what is left of the column,
-    and into what the rows make of it; nothing is divided or subtracted, whatever the scales.
+    The op goes from a column to the rows behind it and back, and multiplies scales into the column and into the sums
+    of the rows; nothing is divided or subtracted, whatever the scales.
 
     Verified: sizes.
 

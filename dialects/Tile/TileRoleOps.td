@@ -94,9 +94,9 @@ def Tile_BarriersOp : Tile_Op<"barriers", [MemoryEffects<[MemAlloc]>]> {
 def Tile_ArriveOp : Tile_Op<"arrive", [Tile_Sync]> {
   let summary = "one arrival of the team at a barrier";
   let description = [{
-    All that the team's threads did before, asynchronous products and sends apart, has been done for whoever then waits
-    for the phase. A team is one arrival, whatever its number of threads. `expect` adds bytes that asynchronous copies
-    onto the barrier will bring before the phase is complete.
+    Everything that the team's threads did before, except asynchronous products and sends, is visible to a team that
+    then waits for the phase. A team counts as one arrival, whatever its number of threads. `expect` adds bytes that
+    asynchronous copies onto the barrier will bring before the phase is complete.
 
     Verified: stands in a role; bytes are positive and below 2^20.
 
@@ -125,9 +125,9 @@ def Tile_WaitOp : Tile_Op<"wait", [Tile_Sync]> {
 def Tile_FenceOp : Tile_Op<"fence", [Tile_Sync]> {
   let summary = "what the team wrote is there for products and sends";
   let description = [{
-    The matrix units and the copy engine read shared memory past the threads' own path. What the team has written into
-    shared tiles by maps and the like is for them only after this fence, by the team that wrote it, and then, for other
-    teams, an arrival.
+    The matrix units and the copy engine read shared memory on another path than threads. They see what a team has
+    written into shared tiles (by maps, for example) only after this fence of the same team; for another team's
+    products and sends, an arrival must follow.
 
     Verified: stands in a role.
 
@@ -168,8 +168,8 @@ def Tile_FetchOp : Tile_Op<"fetch", [Tile_Sync]> {
 def Tile_SendOp : Tile_Op<"send", [Tile_Sync]> {
   let summary = "a shared tile to rows of an array, asynchronously";
   let description = [{
-    As `tile.fetch`, the other way: what lies outside of the array's rows or columns is not written. The tile keeps what
-    it holds, and may be written again after `tile.sent`.
+    Like `tile.fetch`, in the other direction: elements outside of the array's rows or columns are not written. The
+    tile keeps its contents, and may be written again after `tile.sent`.
 
     Verified: as `tile.fetch`.
 
