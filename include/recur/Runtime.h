@@ -394,8 +394,8 @@ typedef struct recur_call {
   /* On a GPU: what a call forward hands over to the one backward, which then computes no states again. For each state,
    * in the order of declaration, [recur_handed_rows(...), H, ...], dense, of the type that recur_gradient_info says,
    * as the launches of the gradient have it: nobody else reads them. States that the gradient does not take may be
-   * null. The call forward leaves them by the way, in launches of its own, so that outputs may be rounded otherwise than
-   * without. Its plan is not `step`, it has no pools, and kept_interval is 0 in both calls. Null: nothing. */
+   * null. The call forward leaves them by the way, in launches of its own, so that outputs may be rounded otherwise
+   * than without. Its plan is not `step`, it has no pools, and kept_interval is 0 in both calls. Null: nothing. */
   void *const *handed_states;
 } recur_call;
 

@@ -32,8 +32,7 @@ public:
       : pipeline(pipeline), objectName(objectName), listings(listings) {}
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
-  Expected<std::optional<KernelResources>> addSpare(chunk::ProgramOp program, StringRef symbol,
-                                                    double cycles) override;
+  Expected<std::optional<KernelResources>> addSpare(chunk::ProgramOp program, StringRef symbol, double cycles) override;
   std::optional<codegen::InterfaceLaunch> addSums(StringRef symbol) override;
   std::optional<codegen::InterfaceLaunch> addCompositions(StringRef symbol) override;
   Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
@@ -357,21 +356,19 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
   return remarks;
 }
 
-/// Whether the call forward hands states over to the gradient, for which it has a kernel then; `forwardChunk` is that of
-/// the recurrence's own kernel.
+/// Whether the call forward hands states over to the gradient, for which it has a kernel then; `forwardChunk` is that
+/// of the recurrence's own kernel.
 static Expected<Remark> explainHandOver(GradientPrograms &programs, int64_t forwardChunk, double statesCycles,
                                         CUDAKernelMaker &maker) {
   int64_t chunk = int64_t(programs.gradient.getChunk());
   if (chunk != forwardChunk)
     return Remark{"handed over", fmt::format("nothing: the call forward takes {} tokens at once, and the gradient {}",
                                              forwardChunk, chunk)};
-  Expected<CUDAKernels> forward =
-      planCUDAKernels(programs.program, maker.getOptions(), CUDAForm::AllInChain);
+  Expected<CUDAKernels> forward = planCUDAKernels(programs.program, maker.getOptions(), CUDAForm::AllInChain);
   if (!forward)
     return forward.takeError();
   double without = forward->plan.cycles, again = without + statesCycles, bytes = 0;
-  Expected<std::optional<KernelResources>> handing =
-      maker.addSpare(makeHandingProgram(programs), "handing", again);
+  Expected<std::optional<KernelResources>> handing = maker.addSpare(makeHandingProgram(programs), "handing", again);
   if (!handing)
     return handing.takeError();
   if (!*handing)

@@ -113,7 +113,9 @@ public:
 
 private:
   Index rowOf(int64_t index, size_t slot) const { return {firstRow, index * rowsPerIndex + int64_t(slot)}; }
-  Index columnOf(int64_t index, size_t number) const { return {firstColumn, index * columnsPerIndex + int64_t(number)}; }
+  Index columnOf(int64_t index, size_t number) const {
+    return {firstColumn, index * columnsPerIndex + int64_t(number)};
+  }
   Value load(const Place &place, Index row) { return t.get(place, {row, Index(channel)}); }
   void store(Value number, const Place &place, Index row) { t.put(number, place, {row, Index(channel)}); }
   SmallVector<Value> loadScales() {
@@ -200,8 +202,7 @@ void WholeBlock::giveToColumns() {
 /// Whether a block is short enough for registers.
 static bool isSpelledOut(ScaledCotangentsOp op) {
   constexpr int64_t mostIndices = 16, mostSlots = 4;
-  return int64_t(op.getBlock()) <= mostIndices &&
-         int64_t(op.getPoints().size() * op.getSteps().size()) <= mostSlots;
+  return int64_t(op.getBlock()) <= mostIndices && int64_t(op.getPoints().size() * op.getSteps().size()) <= mostSlots;
 }
 
 void nvvm::emitScaledCotangents(TeamCode &t, ScaledCotangentsOp op, const CotangentPlaces &places, Value rows) {

@@ -25,9 +25,8 @@ static Argument toRows(const Argument &handed, const Call &resolved) {
   int64_t row = handed.elements * resolved.heads;
   rows.strides[2] = handed.elements;
   rows.strides[1] = row;
-  rows.strides[0] = isPacked(*resolved.call) || !resolved.sequences
-                        ? row
-                        : countHandedRows(resolved) / resolved.sequences * row;
+  rows.strides[0] =
+      isPacked(*resolved.call) || !resolved.sequences ? row : countHandedRows(resolved) / resolved.sequences * row;
   return rows;
 }
 

@@ -1,8 +1,8 @@
 // A checked call becomes the launches of a kernel.
 #include "Runtime/CUDA/Launch.h"
-#include "Runtime/CUDA/HandOver.h"
 #include "ABI/GPUImage.h"
 #include "ABI/LaunchWords.h"
+#include "Runtime/CUDA/HandOver.h"
 #include "Runtime/CUDA/InPlace.h"
 #include "Runtime/CUDA/Kept.h"
 #include "Runtime/CUDA/Loaded.h"

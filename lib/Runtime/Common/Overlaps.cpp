@@ -90,9 +90,8 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
   } tables[] = {
       {"the call", makeBlock(call, sizeof *call)},
       {"'arguments'", makeBlock(call->arguments, call->argument_count * int64_t(sizeof(recur_argument)))},
-      {"'kept_states'",
-       makeBlock(static_cast<const void *>(call->kept_states),
-                 call->kept_interval ? resolved.keptCount * int64_t(sizeof(*call->kept_states)) : 0)},
+      {"'kept_states'", makeBlock(static_cast<const void *>(call->kept_states),
+                                  call->kept_interval ? resolved.keptCount * int64_t(sizeof(*call->kept_states)) : 0)},
       {"'handed_states'",
        makeBlock(static_cast<const void *>(call->handed_states),
                  handsOver(resolved) ? resolved.keptCount * int64_t(sizeof(*call->handed_states)) : 0)},

@@ -39,7 +39,7 @@ private:
 
   ProgramOp program;
   Block &block;
-  size_t firstNumber = 0; // of what crosses: the program may be behind another itself
+  size_t firstNumber = 0;                   // of what crosses: the program may be behind another itself
   llvm::SetVector<StateOp> trailing, moved; // those whose chunks are found behind; others that only need these
   llvm::DenseSet<Operation *> behind;       // ops that a trailing state enters, or that only such need
   llvm::SetVector<Value> crossing;          // what the ops behind need of the rest

@@ -1,6 +1,6 @@
 // The plan `step` of a GPU leaves the states before every token: by its tile program they are what the interpreter has
-// there, and without arrays for them it computes the same. The kernel that hands states over to a gradient computes what
-// the one without does, and leaves what the launches would that make the states again.
+// there, and without arrays for them it computes the same. The kernel that hands states over to a gradient computes
+// what the one without does, and leaves what the launches would that make the states again.
 #include "../Codegen/Judging.h"
 #include "Compile/CUDAKernel.h"
 #include "Compile/GradientPrograms.h"

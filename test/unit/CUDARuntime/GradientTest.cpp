@@ -355,7 +355,8 @@ TEST_F(Gradient, TakesWhatTheCallForwardHandsOver) {
   constexpr int64_t row = heads * state;
   ASSERT_EQ(callForward(), RECUR_OK) << recur_message();
   ASSERT_THAT(symbols(), ElementsAre("gdn_handing"));
-  EXPECT_THAT(wordsOf(fakeCUDA.all[0], 6), ElementsAre(at(keptStates_), 5 * row, row, state, 1, keys, 1, 0, chunk, row));
+  EXPECT_THAT(wordsOf(fakeCUDA.all[0], 6),
+              ElementsAre(at(keptStates_), 5 * row, row, state, 1, keys, 1, 0, chunk, row));
   EXPECT_EQ(dataOf(fakeCUDA.all[0], 4), at(memory[cotangent])) << "the output";
   ASSERT_EQ(backward(), RECUR_OK) << recur_message();
   ASSERT_THAT(symbols(), ElementsAre("gdn_gradient", "recur_sum", "recur_sum"));
