@@ -10,18 +10,15 @@ it would take longer than a token does.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from . import define
 from .errors import ArgumentError
-from .fla_context import Context, build as build_cp_context
-from .fla_texts import choose
-from .recurrence import REGISTRY, Recurrence
+from .fla_calls import Rows, add_gate, check_strength, flatten, need, pair, refuse_heads_first, run_on_the_way, run_state, run_states, share
+from .fla_context import build as build_cp_context
 
 __all__ = [
     "build_cp_context",
@@ -61,193 +58,6 @@ __all__ = [
     "uninstall",
 ]
 
-_Consts = tuple[tuple[str, float], ...]
-
-
-@functools.cache
-def _define_once(name: str, there: tuple[str, ...], consts: _Consts) -> Recurrence:
-    return define(choose(name, there), consts=dict(consts))
-
-
-def _find(name: str, there: tuple[str, ...], consts: _Consts) -> str:
-    """The handle of a recurrence: nothing to be traced."""
-    return _define_once(name, there, consts).handle
-
-
-# As torch.compiler.assume_constant_result does.
-_find._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-def _define(name: str, given: Mapping[str, Any], options: Mapping[str, bool], consts: Mapping[str, float | None]) -> Recurrence:
-    """The recurrence of that name in which there are these arrays, those of the options that are on, and the consts that have a
-    value. The text's own value of a const holds where there is none."""
-    there = [value for value, array in given.items() if array is not None] + [option for option, is_on in options.items() if is_on]
-    numbers = tuple((const, float(value)) for const, value in consts.items() if value is not None)
-    return REGISTRY[_find(name, (*there, *(const for const, _ in numbers)), numbers)]
-
-
-def _pair(cu_seqlens: Any, cu_seqlens_cpu: Any) -> Any:
-    """Offsets as a call takes them: of tensors on a GPU both, of others the one that the processor can read."""
-    if cu_seqlens is None or cu_seqlens_cpu is None:
-        return cu_seqlens if cu_seqlens_cpu is None else cu_seqlens_cpu
-    return (cu_seqlens_cpu, cu_seqlens) if getattr(cu_seqlens, "is_cuda", False) else cu_seqlens_cpu
-
-
-def _share(call: str, offsets: Any, context: Any) -> Any:
-    """The context in place of offsets, which it has."""
-    if context is None:
-        return offsets
-    if not isinstance(context, Context):
-        raise ArgumentError(f"{call}: cp_context is what recur.fla.build_cp_context gives, and not a {type(context).__name__}")
-    return context
-
-
-class Rows(NamedTuple):
-    """In place of whether final states are given: initial states are pools, which have the final ones afterwards, as
-    :mod:`recur.serving` calls with them. Without indices they are the sequences' own."""
-
-    states: Any = None
-    finals: Any = None
-    out: Any = None  # an array that the output is written to
-    tokens: Any = None  # the rows of the states after tokens that are tried, and how many were accepted of those before
-    accepted: Any = None
-    interval: Any = None  # the states after every so many tokens are kept too, in these rows
-    intervals: Any = None
-    positions: Any = None  # how many tokens sequences had before
-
-
-def _serve(
-    recurrence: Recurrence, arrays: Mapping[str, Any], pools: Mapping[str, Any], rows: Rows, offsets: Any, transposed: bool
-) -> tuple[Any, Mapping[str, Any]]:
-    """The output, and the pools by their names."""
-    given = {state: array for state, array in pools.items() if array is not None}
-    own: dict[str, Any] = {"offsets": offsets, "states_transposed": transposed, "out": rows.out}
-    if rows.states is not None:
-        own |= {"token_indices": rows.tokens, "accepted": rows.accepted}
-        own |= {"interval": rows.interval, "interval_indices": rows.intervals, "positions": rows.positions}
-        return recurrence(**arrays, pool=given, state_indices=rows.states, final_indices=rows.finals, **own), given
-    recurrence.list_pools(given)  # none is missing here either
-    return recurrence(**arrays, initial=given, final=given, **own)[0], given
-
-
-def _widen(state: Any) -> Any:
-    """States are float32."""
-    if state is None or str(state.dtype).endswith("float32"):
-        return state
-    return state.float() if hasattr(state, "float") else state.astype("float32")
-
-
-def _run(
-    name: str,
-    given: Mapping[str, Any],
-    initial: Mapping[str, Any],
-    final: bool | Rows,
-    offsets: Any,
-    transposed: bool = False,
-    options: Mapping[str, bool] | None = None,
-    **consts: float | None,
-) -> tuple[Any, Mapping[str, Any]]:
-    """The output, and the states by their names, which are None where they are not asked for, and pools where ``final`` says rows."""
-    recurrence = _define(name, given, options or {}, consts)
-    arrays = {value: array for value, array in given.items() if array is not None}
-    if isinstance(final, Rows):
-        return _serve(recurrence, arrays, initial, final, offsets, transposed)
-    states = {state: _widen(array) for state, array in initial.items() if array is not None}
-    shared: dict[str, Any] = {}
-    if isinstance(offsets, Context):
-        if transposed and (states or final):
-            raise ArgumentError(f"{name}: with cp_context states are [K, V]; leave state_v_first out")
-        shared = {"group": offsets.group, "layout": offsets.layout}
-        offsets, transposed = offsets.whole, False
-    results = recurrence(**arrays, initial=states or None, final=final, offsets=offsets, states_transposed=transposed, **shared)
-    names = [state.name for state in recurrence.declaration.states]
-    if not final:
-        return results, dict.fromkeys(names)
-    return results[0], results[1] if len(names) > 1 else {names[0]: results[1]}
-
-
-def _call(
-    name: str,
-    given: Mapping[str, Any],
-    initial: Any,
-    final: bool | Rows,
-    offsets: Any,
-    transposed: bool = False,
-    options: Mapping[str, bool] | None = None,
-    **consts: float | None,
-) -> tuple[Any, Any]:
-    """The same of the state S alone."""
-    output, states = _run(name, given, {"S": initial}, final, offsets, transposed, options, **consts)
-    return output, states["S"]
-
-
-def run_on_rows(
-    name: str, given: Mapping[str, Any], pools: Mapping[str, Any], rows: Rows, offsets: Any, options: Mapping[str, bool]
-) -> tuple[Any, Mapping[str, Any]]:
-    """The call of that text on pools."""
-    return _run(name, given, pools, rows, offsets, options=options)
-
-
-_CHUNK = 64  # tokens between the states on the way, as that library has them
-
-
-def _call_on_the_way(
-    name: str, given: Mapping[str, Any], initial: Mapping[str, Any], offsets: Any, transposed: bool, options: Mapping[str, bool],
-    **consts: float | None,
-) -> tuple[Any, Mapping[str, Any], Any]:  # fmt: skip
-    """The output, the states, and S before each chunk, ``[B, chunks, H, K, V]``: those of packed sequences lie behind each other."""
-    recurrence = _define(name, given, options, consts)
-    arrays = {value: array for value, array in given.items() if array is not None}
-
-    def turn(state: Any) -> Any:
-        return state.swapaxes(-1, -2) if transposed else state
-
-    states = {state: _widen(array) for state, array in initial.items() if array is not None}
-    if "S" in states:
-        states["S"] = turn(states["S"])
-    output, rows, last = recurrence.keep(**arrays, initial=states or None, every=_CHUNK, offsets=offsets)
-    if not isinstance(last, Mapping):
-        rows, last = {"S": rows}, {"S": last}
-    on_the_way = turn(rows["S"])
-    return output, {**last, "S": turn(last["S"])}, on_the_way if offsets is None else on_the_way[None]
-
-
-def _refuse_heads_first(head_first: bool) -> None:
-    if head_first:
-        raise ArgumentError("head_first=True is not taken: transpose to [B, T, H, ...]")
-
-
-def _add_gate(
-    call: str, given: dict[str, Any], heads: int, use_gate_in_kernel: bool, safe_gate: bool, lower_bound: float | None, A_log: Any, dt_bias: Any
-) -> float | None:
-    """Adds the params of a decay per key channel that the kernel finds. Gives its lower bound, or None."""
-    if not use_gate_in_kernel:
-        return None
-    if safe_gate and lower_bound is None:
-        raise ArgumentError(f"{call}: safe_gate needs a lower_bound")
-    if A_log is None and lower_bound is None:
-        raise ArgumentError(f"{call}: use_gate_in_kernel needs A_log")
-    given["A_log"] = _flatten(A_log)
-    given["dt_bias"] = dt_bias if dt_bias is None or dt_bias.ndim == 2 else dt_bias.reshape(heads, -1)
-    return lower_bound
-
-
-def _check_strength(call: str, use_beta_sigmoid_in_kernel: bool, allow_neg_eigval: bool) -> dict[str, bool]:
-    if allow_neg_eigval and not use_beta_sigmoid_in_kernel:
-        raise ArgumentError(f"{call}: allow_neg_eigval needs use_beta_sigmoid_in_kernel, for it doubles what the sigmoid gives")
-    return {"beta_sigmoid": use_beta_sigmoid_in_kernel, "negative": allow_neg_eigval}
-
-
-def _need(call: str, name: str, array: Any) -> Any:
-    if array is None:
-        raise ArgumentError(f"{call} needs {name}")
-    return array
-
-
-def _flatten(param: Any) -> Any:
-    """A param ``[H]``, which some models keep as ``[1, 1, H, 1]``."""
-    return param if param is None or param.ndim == 1 else param.reshape(-1)
-
 
 def chunk_gated_delta_rule(
     q: Any,
@@ -268,12 +78,12 @@ def chunk_gated_delta_rule(
     cp_context: Any = None,
 ) -> tuple[Any, Any]:
     """Gated DeltaNet: a decay ``g``, in log space, and a strength ``beta`` per token and head."""
-    _refuse_heads_first(head_first)
-    options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("chunk_gated_delta_rule", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
-    given = {"q": q, "k": k, "v": v, "g": _need("chunk_gated_delta_rule", "g", g)}
-    given["beta"] = _need("chunk_gated_delta_rule", "beta", beta)
-    offsets = _share("chunk_gated_delta_rule", _pair(cu_seqlens, cu_seqlens_cpu), cp_context)
-    return _call("gated_delta_rule", given, initial_state, output_final_state, offsets, state_v_first, options, scale=scale)
+    refuse_heads_first(head_first)
+    options = {"l2norm": use_qk_l2norm_in_kernel, **check_strength("chunk_gated_delta_rule", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
+    given = {"q": q, "k": k, "v": v, "g": need("chunk_gated_delta_rule", "g", g)}
+    given["beta"] = need("chunk_gated_delta_rule", "beta", beta)
+    offsets = share("chunk_gated_delta_rule", pair(cu_seqlens, cu_seqlens_cpu), cp_context)
+    return run_state("gated_delta_rule", given, initial_state, output_final_state, offsets, state_v_first, options, scale=scale)
 
 
 def fused_recurrent_gated_delta_rule(
@@ -298,13 +108,13 @@ def fused_recurrent_gated_delta_rule(
 ) -> tuple[Any, Any]:
     """The same, for a few tokens; also with decays per key channel (``gk``) and per value channel (``gv``), and without. With
     ``use_gate_in_kernel`` the decay is ``-exp(A_log) * softplus(g + dt_bias)``."""
-    options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("fused_recurrent_gated_delta_rule", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
+    options = {"l2norm": use_qk_l2norm_in_kernel, **check_strength("fused_recurrent_gated_delta_rule", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
     given = {"q": q, "k": k, "v": v, "g": g, "gk": gk, "gv": gv, "beta": beta}
     if use_gate_in_kernel:
-        given["g"] = _need("fused_recurrent_gated_delta_rule: use_gate_in_kernel", "g", g)
-        given["A_log"] = _flatten(_need("fused_recurrent_gated_delta_rule: use_gate_in_kernel", "A_log", A_log))
+        given["g"] = need("fused_recurrent_gated_delta_rule: use_gate_in_kernel", "g", g)
+        given["A_log"] = flatten(need("fused_recurrent_gated_delta_rule: use_gate_in_kernel", "A_log", A_log))
         given["dt_bias"] = dt_bias
-    return _call("gated_delta_rule", given, initial_state, output_final_state, cu_seqlens, state_v_first, options, scale=scale)
+    return run_state("gated_delta_rule", given, initial_state, output_final_state, cu_seqlens, state_v_first, options, scale=scale)
 
 
 def chunk_delta_rule(
@@ -321,10 +131,10 @@ def chunk_delta_rule(
     head_first: bool = False,
 ) -> tuple[Any, Any]:
     """DeltaNet."""
-    _refuse_heads_first(head_first)
+    refuse_heads_first(head_first)
     options = {"l2norm": use_qk_l2norm_in_kernel}
     given = {"q": q, "k": k, "v": v, "beta": beta}
-    return _call("delta_rule", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
+    return run_state("delta_rule", given, initial_state, output_final_state, pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
 
 
 fused_recurrent_delta_rule = chunk_delta_rule
@@ -356,17 +166,17 @@ def chunk_kda(
     """Kimi Delta Attention: a decay per key channel. With ``use_gate_in_kernel`` the decay is ``-exp(A_log) * softplus(g +
     dt_bias)``, or with a ``lower_bound`` ``lower_bound * sigmoid(exp(A_log) * (g + dt_bias))``, where ``A_log`` may be left out.
     With ``return_intermediate_states`` the states before each 64 tokens come third, in float32."""
-    options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("chunk_kda", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
+    options = {"l2norm": use_qk_l2norm_in_kernel, **check_strength("chunk_kda", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
     given = {"q": q, "k": k, "v": v, "g": g, "beta": beta}
-    bound = _add_gate("chunk_kda", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
-    offsets = _share("chunk_kda", _pair(cu_seqlens, cu_seqlens_cpu), cp_context)
+    bound = add_gate("chunk_kda", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
+    offsets = share("chunk_kda", pair(cu_seqlens, cu_seqlens_cpu), cp_context)
     consts = {"scale": scale, "lower_bound": bound}
     if return_intermediate_states:
         if cp_context is not None:
             raise ArgumentError("chunk_kda: with cp_context there are no states on the way; leave return_intermediate_states out")
-        o, last, rows = _call_on_the_way("kda", given, {"S": initial_state}, offsets, state_v_first, options, **consts)
+        o, last, rows = run_on_the_way("kda", given, {"S": initial_state}, offsets, state_v_first, options, **consts)
         return o, last["S"] if output_final_state else None, rows
-    return _call("kda", given, initial_state, output_final_state, offsets, state_v_first, options, **consts)
+    return run_state("kda", given, initial_state, output_final_state, offsets, state_v_first, options, **consts)
 
 
 fused_recurrent_kda = chunk_kda
@@ -396,13 +206,13 @@ def chunk_gdn2(
     """Gated DeltaNet 2: a decay ``g`` and a strength ``b`` of erasing per key channel, and a strength ``w`` of writing per
     value channel. Gates and intermediate states are as in :func:`chunk_kda`."""
     options, given = {"l2norm": use_qk_l2norm_in_kernel}, {"q": q, "k": k, "v": v, "g": g, "b": b, "w": w}
-    bound = _add_gate("chunk_gdn2", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
-    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
+    bound = add_gate("chunk_gdn2", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
+    offsets = pair(cu_seqlens, cu_seqlens_cpu)
     consts = {"scale": scale, "lower_bound": bound}
     if return_intermediate_states:
-        o, last, rows = _call_on_the_way("gdn2", given, {"S": initial_state}, offsets, state_v_first, options, **consts)
+        o, last, rows = run_on_the_way("gdn2", given, {"S": initial_state}, offsets, state_v_first, options, **consts)
         return o, last["S"] if output_final_state else None, rows
-    return _call("gdn2", given, initial_state, output_final_state, offsets, state_v_first, options, **consts)
+    return run_state("gdn2", given, initial_state, output_final_state, offsets, state_v_first, options, **consts)
 
 
 fused_recurrent_gdn2 = chunk_gdn2
@@ -432,10 +242,10 @@ def chunk_diag_kdn(
     noise of the process and ``r`` that of what is observed. The states are a pair, ``[N, H, K, V]`` and the precision ``[N, H, K]``,
     which starts as one. ``safe_gate`` and ``chunk_size`` are taken and have no meaning here."""
     given = {"q": q, "k": k, "v": v, "g": g, "omega": omega, "r": r}
-    _add_gate("chunk_diag_kdn", given, v.shape[2], use_gate_in_kernel, False, None, A_log, dt_bias)
+    add_gate("chunk_diag_kdn", given, v.shape[2], use_gate_in_kernel, False, None, A_log, dt_bias)
     S, c = (None, None) if initial_state is None else initial_state
-    options, offsets = {"l2norm": use_qk_l2norm_in_kernel}, _pair(cu_seqlens, cu_seqlens_cpu)
-    o, last = _run("diag_kdn", given, {"S": S, "c": c}, output_final_state, offsets, options=options, scale=scale, info_scale=info_scale)
+    options, offsets = {"l2norm": use_qk_l2norm_in_kernel}, pair(cu_seqlens, cu_seqlens_cpu)
+    o, last = run_states("diag_kdn", given, {"S": S, "c": c}, output_final_state, offsets, options=options, scale=scale, info_scale=info_scale)
     return o, (last["S"], last["c"]) if output_final_state else None
 
 
@@ -454,17 +264,17 @@ def _call_preconditioned(
     options: Mapping[str, bool], **consts: float | None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The preconditioner's state is one of each group of heads there, and one of each head in the recurrence."""
-    share = given["v"].shape[2] // given["k"].shape[2]
-    if share != 1 and isinstance(final, Rows):
+    copies = given["v"].shape[2] // given["k"].shape[2]
+    if copies != 1 and isinstance(final, Rows):
         raise ArgumentError(f"{name}: in a pool the preconditioner has a state of each head; repeat queries and keys for their heads")
     is_number = isinstance(log_atk_scale, (int, float))
     if not is_number:
-        given["log_atk_scale"] = _spread(_flatten(log_atk_scale), share, 0)
-    states = {"S": initial, "A": _spread(initial_A, share, 1)}
+        given["log_atk_scale"] = _spread(flatten(log_atk_scale), copies, 0)
+    states = {"S": initial, "A": _spread(initial_A, copies, 1)}
     center = log_atk_scale if is_number else None
-    o, last = _run(name, given, states, final, offsets, transposed, options, center=center, **consts)
+    o, last = run_states(name, given, states, final, offsets, transposed, options, center=center, **consts)
     A = last["A"]
-    return o, last["S"], A if A is None or share == 1 else A[:, ::share]
+    return o, last["S"], A if A is None or copies == 1 else A[:, ::copies]
 
 
 def chunk_precond_gated_delta_rule(
@@ -492,7 +302,7 @@ def chunk_precond_gated_delta_rule(
     given = {"q": q, "k": k, "v": v, "g_atk": g_atk, "g": g, "beta_atk": beta_atk, "beta": beta}
     return _call_preconditioned(
         "precond_gated_delta_rule", given, initial_state, initial_A_state, output_final_state, log_atk_scale,
-        _pair(cu_seqlens, cu_seqlens_cpu), transpose_state_layout, {"l2norm": use_qk_l2norm_in_kernel}, scale=scale, x=x, eps=eps,
+        pair(cu_seqlens, cu_seqlens_cpu), transpose_state_layout, {"l2norm": use_qk_l2norm_in_kernel}, scale=scale, x=x, eps=eps,
     )  # fmt: skip
 
 
@@ -525,9 +335,9 @@ def chunk_precond_kda(
 ) -> tuple[Any, Any, Any]:
     """The same of Kimi Delta Attention, with the gates of :func:`chunk_kda`."""
     given = {"q": q, "k": k, "v": v, "g": g, "g_atk": g_atk, "beta_atk": beta_atk, "beta": beta}
-    bound = _add_gate("chunk_precond_kda", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
+    bound = add_gate("chunk_precond_kda", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
     return _call_preconditioned(
-        "precond_kda", given, initial_state, initial_A_state, output_final_state, log_atk_scale, _pair(cu_seqlens, cu_seqlens_cpu),
+        "precond_kda", given, initial_state, initial_A_state, output_final_state, log_atk_scale, pair(cu_seqlens, cu_seqlens_cpu),
         transpose_state_layout, {}, scale=scale, x=x, eps=eps, lower_bound=bound,
     )  # fmt: skip
 
@@ -557,7 +367,7 @@ def chunk_momentum_delta_rule(
     given = {"q": q, "k": k, "v": v, "log_alpha": log_alpha, "log_mu": log_mu, "p": p, "beta": beta, "eta": eta}
     options = {"l2norm": use_qk_l2norm_in_kernel, "decayed": use_p_times_alpha}
     states = {} if initial_state is None else {"S": initial_state[0], "M": initial_state[1]}
-    o, last = _run("momentum_delta_rule", given, states, output_final_state, cu_seqlens, options=options, scale=scale)
+    o, last = run_states("momentum_delta_rule", given, states, output_final_state, cu_seqlens, options=options, scale=scale)
     return o, (last["S"], last["M"]) if output_final_state else None
 
 
@@ -578,7 +388,7 @@ def chunk_lightnet(
     K]``, which is always given."""
     S, z = (None, None) if initial_state is None else initial_state
     states = {"S": S, "z": None if z is None else z[:, 0]}
-    o, last = _run("lightnet", {"q": q, "k": k, "v": v}, states, True, cu_seqlens, state_v_first, scale=scale)
+    o, last = run_states("lightnet", {"q": q, "k": k, "v": v}, states, True, cu_seqlens, state_v_first, scale=scale)
     return o, (last["S"] if output_final_state else None, last["z"][:, None])
 
 
@@ -615,7 +425,7 @@ def chunk_gsa(
 
     states = {} if initial_state is None else {"hk": spread(initial_state[0]), "hv": spread(initial_state[1])}
     given = {"q": q, "k": k, "v": v, "s": s, "g": g}
-    o, last = _run("gsa", given, states, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
+    o, last = run_states("gsa", given, states, output_final_state, pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
     return o, (last["hk"][:, ::groups], last["hv"][:, ::groups]) if output_final_state else (None, None)
 
 
@@ -636,9 +446,9 @@ def chunk_gla(
     head_first: bool = False,
 ) -> tuple[Any, Any]:
     """Gated linear attention: a decay per key channel, in log space."""
-    _refuse_heads_first(head_first)
-    given = {"q": q, "k": k, "v": v, "g": _need("chunk_gla", "g", g)}
-    return _call("gla", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), state_v_first, scale=scale)
+    refuse_heads_first(head_first)
+    given = {"q": q, "k": k, "v": v, "g": need("chunk_gla", "g", g)}
+    return run_state("gla", given, initial_state, output_final_state, pair(cu_seqlens, cu_seqlens_cpu), state_v_first, scale=scale)
 
 
 def fused_recurrent_gla(
@@ -658,7 +468,7 @@ def fused_recurrent_gla(
     if reverse:
         raise ArgumentError("fused_recurrent_gla: reverse=True is not taken: turn the tokens around")
     given = {"q": q, "k": k, "v": v, "gk": gk, "gv": gv}
-    return _call("gla", given, initial_state, output_final_state, cu_seqlens, state_v_first, scale=scale)
+    return run_state("gla", given, initial_state, output_final_state, cu_seqlens, state_v_first, scale=scale)
 
 
 def chunk_simple_gla(
@@ -676,7 +486,7 @@ def chunk_simple_gla(
 ) -> tuple[Any, Any]:
     """Linear attention with a decay per token and head (``g``), per head (``g_gamma``), both or none."""
     given = {"q": q, "k": k, "v": v, "g": g, "g_gamma": g_gamma}
-    return _call("simple_gla", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), state_v_first, scale=scale)
+    return run_state("simple_gla", given, initial_state, output_final_state, pair(cu_seqlens, cu_seqlens_cpu), state_v_first, scale=scale)
 
 
 fused_recurrent_simple_gla = chunk_simple_gla
@@ -695,11 +505,11 @@ def chunk_linear_attn(
 ) -> tuple[Any, Any]:
     """Linear attention; ``normalize`` divides by the sum of the scores, for each packed sequence by itself. The state is then a pair,
     whose second part is the sum of keys, ``[N, 1, H, K]``."""
-    _refuse_heads_first(head_first)
+    refuse_heads_first(head_first)
     S, z = initial_state if isinstance(initial_state, (tuple, list)) else (initial_state, None)
     states = {"S": S, "z": None if z is None else z[:, 0]}
     given, options = {"q": q, "k": k, "v": v}, {"normalize": normalize}
-    o, last = _run("linear_attn", given, states, output_final_state, cu_seqlens, options=options, scale=scale)
+    o, last = run_states("linear_attn", given, states, output_final_state, cu_seqlens, options=options, scale=scale)
     return o, (last["S"], last["z"][:, None]) if normalize and output_final_state else last["S"]
 
 
@@ -719,7 +529,7 @@ def _find_decay(call: str, w: Any, log_w: Any) -> Any:
 
 
 def _give_rwkv7(call: str, r: Any, w: Any, log_w: Any, **others: Any) -> dict[str, Any]:
-    return {"r": r, "w": _find_decay(call, w, log_w), **{name: _need(call, name, array) for name, array in others.items()}}
+    return {"r": r, "w": _find_decay(call, w, log_w), **{name: need(call, name, array) for name, array in others.items()}}
 
 
 def chunk_rwkv7(
@@ -740,9 +550,9 @@ def chunk_rwkv7(
 ) -> tuple[Any, Any]:
     """RWKV-7: ``S = diag(exp(w)) S + b (a S) + k v``, where ``w`` is the decay's logarithm, as version 0.6 of that library has it; ``log_w`` is the same.
     In the library's first versions ``w`` meant something else; if one of these versions is loaded, the call is refused."""
-    _refuse_heads_first(head_first)
+    refuse_heads_first(head_first)
     given = _give_rwkv7("chunk_rwkv7", r, w, log_w, k=k, v=v, a=a, b=b)
-    return _call("rwkv7", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
+    return run_state("rwkv7", given, initial_state, output_final_state, pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
 
 
 def fused_recurrent_rwkv7(
@@ -761,7 +571,7 @@ def fused_recurrent_rwkv7(
 ) -> tuple[Any, Any]:
     """The same for a few tokens, with that library's other defaults: a scale of ``1 / sqrt(K)``, and the final state."""
     given = _give_rwkv7("fused_recurrent_rwkv7", r, w, log_w, k=k, v=v, a=a, b=b)
-    return _call("rwkv7", given, initial_state, output_final_state, cu_seqlens, scale=scale)
+    return run_state("rwkv7", given, initial_state, output_final_state, cu_seqlens, scale=scale)
 
 
 def chunk_gated_delta_product(
@@ -792,8 +602,8 @@ def chunk_gated_delta_product(
 
     given = {"q": q, "k": by_token(k), "v": by_token(v), "beta": by_token(beta), "g": g}
     options = {"l2norm": use_qk_l2norm_in_kernel}
-    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
-    return _call("gated_delta_product", given, initial_state, output_final_state, offsets, options=options, scale=scale)
+    offsets = pair(cu_seqlens, cu_seqlens_cpu)
+    return run_state("gated_delta_product", given, initial_state, output_final_state, offsets, options=options, scale=scale)
 
 
 def chunk_comba(
@@ -813,7 +623,7 @@ def chunk_comba(
     """Comba: the auxiliary key ``p`` reads the value to erase, before the decay."""
     given = {"q": q, "k": k, "v": v, "p": k if p is None else p, "g": g, "beta": beta}
     options = {"l2norm": use_qk_l2norm_in_kernel}
-    return _call("comba", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
+    return run_state("comba", given, initial_state, output_final_state, pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
 
 
 def fused_recurrent_comba(
@@ -850,9 +660,9 @@ def chunk_mesa_net(
 ) -> tuple[Any, Any, Any]:
     """MesaNet: the read-out solves a least-squares problem by conjugate gradients. Gives the output and both states."""
     given = {"q": q, "k": k, "v": v, "g": g, "beta": beta, "lamb": lamb}
-    options, offsets = {"l2norm": use_qk_l2norm_in_kernel}, _pair(cu_seqlens, cu_seqlens_cpu)
+    options, offsets = {"l2norm": use_qk_l2norm_in_kernel}, pair(cu_seqlens, cu_seqlens_cpu)
     states = {"G": h_kk_init, "S": h_kv_init}
-    o, last = _run("mesa_net", given, states, output_final_state, offsets, options=options, iterations=max_CG_iteration)
+    o, last = run_states("mesa_net", given, states, output_final_state, offsets, options=options, iterations=max_CG_iteration)
     return o, last["G"], last["S"]
 
 
@@ -896,7 +706,7 @@ def mamba_chunk_scan_combined(
     given = {"B": B, "C": C, "x": x, "dt": dt, "A": A, "dt_bias": dt_bias, "D": D, "z": z}
     options = {"softplus": dt_softplus, "channels": D is not None and D.ndim == 2}
     lowest, highest = dt_limit
-    y, state = _call(
+    y, state = run_state(
         "mamba_scan", given, initial_states, return_final_states, cu_seqlens, options=options,
         lowest=lowest if lowest > 0 else None, highest=highest if highest < math.inf else None,
     )  # fmt: skip

@@ -24,6 +24,7 @@ from typing import Any
 
 from . import fla
 from .errors import ArgumentError
+from .fla_calls import Rows, run_on_rows
 
 #: The calls of :mod:`recur.fla` that take a pool here, by their names there.
 _FAMILY = (
@@ -52,32 +53,32 @@ _KEPT = {"interval": None, "interval_indices": None, "positions": None}
 
 def _find_rows(
     call: str, pool: Any, indices: Any, in_place: bool = True, accepted: Any = None, out: Any = None, words: tuple[str, str] = _WORDS
-) -> fla.Rows:
+) -> Rows:
     """Which rows of the pool the call's sequences have."""
     if pool is None or isinstance(pool, tuple) and any(one is None for one in pool):
         raise ArgumentError(f"{call} reads and writes states in a pool: give it as {words[0]}; the calls of recur.fla begin without one")
     if not in_place:
         raise ArgumentError(f"{call}: states are written in place; for others gather the rows, and call recur.fla")
     if getattr(indices, "ndim", 1) == 2:
-        return fla.Rows(indices[:, 0] if accepted is None else indices, out=out, tokens=indices, accepted=accepted)
+        return Rows(indices[:, 0] if accepted is None else indices, out=out, tokens=indices, accepted=accepted)
     if accepted is not None:
         raise ArgumentError(f"{call}: num_accepted_tokens counts along {words[1]}, which is [sequences, tokens] then")
-    return fla.Rows(indices, out=out)
+    return Rows(indices, out=out)
 
 
-def _keep(rows: fla.Rows, interval: int | None, indices: Any, positions: Any) -> fla.Rows:
+def _keep(rows: Rows, interval: int | None, indices: Any, positions: Any) -> Rows:
     """With the rows of the states that prompts leave."""
     return rows._replace(interval=interval, intervals=indices, positions=positions)
 
 
-def _run(q: Any, k: Any, v: Any, g: Any, beta: Any, pool: Any, rows: fla.Rows, **options: Any) -> tuple[Any, Any]:
+def _run(q: Any, k: Any, v: Any, g: Any, beta: Any, pool: Any, rows: Rows, **options: Any) -> tuple[Any, Any]:
     """The gated delta rule on a pool."""
     return fla.fused_recurrent_gated_delta_rule(
         q, k, v, g, beta=beta, initial_state=pool, output_final_state=rows, **options  # type: ignore[arg-type]
     )
 
 
-def _run_with_gates(q: Any, k: Any, v: Any, a: Any, b: Any, pool: Any, rows: fla.Rows, **options: Any) -> tuple[Any, Any]:
+def _run_with_gates(q: Any, k: Any, v: Any, a: Any, b: Any, pool: Any, rows: Rows, **options: Any) -> tuple[Any, Any]:
     """The same with what its gates are made of, which models have as ``[tokens, H]``."""
     a, b = (x.reshape(*v.shape[:2], x.shape[-1]) if x.ndim == 2 else x for x in (a, b))
     return _run(q, k, v, a, b, pool, rows, use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True, **options)
@@ -283,10 +284,10 @@ def selective_state_update(
     A, D, dt_bias = (with_heads(array, 0) for array in (A, D, dt_bias))
     written = None if out is None else of_token(with_heads(out, 1))
     if num_accepted_tokens is None:
-        rows = fla.Rows(find_first(state_batch_indices), find_first(dst_state_batch_indices), written)
+        rows = Rows(find_first(state_batch_indices), find_first(dst_state_batch_indices), written)
     else:
         tokens = state_batch_indices if dst_state_batch_indices is None else dst_state_batch_indices
-        rows = fla.Rows(state_batch_indices, out=written, tokens=tokens, accepted=num_accepted_tokens)
+        rows = Rows(state_batch_indices, out=written, tokens=tokens, accepted=num_accepted_tokens)
     given = {"B": of_token(B), "C": of_token(C), "x": of_token(x), "dt": of_token(dt), "z": of_token(z), "A": A, "dt_bias": dt_bias, "D": D}
     options = {"softplus": dt_softplus}
     if _is_one(A, 2) and _is_one(dt, 1) and _is_one(dt_bias, 1):
@@ -294,9 +295,9 @@ def selective_state_update(
         if D is not None and _is_one(D, 1):
             given["D"] = D[:, 0]
         options["channels"] = given["D"] is not None and given["D"].ndim == 2
-        y, _ = fla.run_on_rows("mamba_scan", given, {"S": pool}, rows, cu_seqlens, options)
+        y, _ = run_on_rows("mamba_scan", given, {"S": pool}, rows, cu_seqlens, options)
     else:
-        y, _ = fla.run_on_rows("selective_state", given, {"S": pool}, rows, cu_seqlens, options)
+        y, _ = run_on_rows("selective_state", given, {"S": pool}, rows, cu_seqlens, options)
     y = y[:, 0] if cu_seqlens is None else y[0]
     return y if has_heads else y[:, 0]
 
