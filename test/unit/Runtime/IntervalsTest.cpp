@@ -1,15 +1,13 @@
 // States after every so many tokens: those that a call keeps before its chunks, in their rows of the pools, with the
 // bits of a call that keeps none in all else.
+#include "PooledCall.h"
 #include "Runtime/CPU/Segments.h"
-#include "TestRecurrence.h"
 #include <cstring>
-#include <gmock/gmock.h>
 
 using namespace recur::test;
 using namespace recur::runtime;
 using testing::FloatNear;
 using testing::Pointwise;
-using testing::StartsWith;
 
 namespace {
 
@@ -123,29 +121,18 @@ void expectSame(const Problem &given, const How &how, const std::vector<int32_t>
 const How everyWay[] = {
     {}, {RECUR_PLAN_STEP, true}, {RECUR_PLAN_CHUNK}, {RECUR_PLAN_SEGMENT}, {RECUR_PLAN_SEGMENT, true, 2 * chunk}};
 
-struct IntervalMisuse : testing::Test {
-  Problem problem{2, 8, 2, 1};
-  std::vector<float> pool = std::vector<float>(poolRows * 2 * V * K), counts = std::vector<float>(poolRows * 2);
-  recur_argument arguments[argumentCount];
-  recur_call call = problem.makeCall(arguments, nullptr, 1, &segmented);
+struct IntervalMisuse : PooledCall {
   std::vector<int32_t> rows{2, 0, 5, 6}, states{1, 7}, others{8, 9}, positions{4, 8};
 
-  IntervalMisuse() {
-    arguments[initialS].data = arguments[finalS].data = pool.data();
-    arguments[initialN].data = arguments[finalN].data = counts.data();
+  IntervalMisuse() : PooledCall({2, 8, 2, 1}, poolRows, segmented) {
     call.state_indices = states.data();
-    call.pool_rows = poolRows;
     call.interval = chunk;
     call.interval_indices = rows.data();
     call.interval_columns = 2;
     problem.makeSpace(call, &segmented);
   }
   void expectRefused(recur_status status, const std::string &message) {
-    std::vector<float> before = pool, outputs = problem.arrays[o];
-    EXPECT_EQ(recur_forward(&segmented, &call), status);
-    EXPECT_THAT(recur_message(), StartsWith("attention: " + message));
-    EXPECT_EQ(pool, before);
-    EXPECT_EQ(problem.arrays[o], outputs);
+    PooledCall::expectRefused(status, "attention: " + message);
   }
 };
 

@@ -1,13 +1,11 @@
 // States as rows of pools: the bits of a call whose states are its own, and nothing else of the pool is touched.
+#include "PooledCall.h"
 #include "Runtime/CPU/Numbers.h"
 #include "Runtime/CPU/Segments.h"
-#include "TestRecurrence.h"
 #include <cstring>
-#include <gmock/gmock.h>
 
 using namespace recur::test;
 using namespace recur::runtime;
-using testing::StartsWith;
 
 namespace {
 
@@ -86,27 +84,10 @@ const How everyWay[] = {{},
                         {RECUR_PLAN_AUTO, true, false},
                         {RECUR_PLAN_AUTO, false, true, false}};
 
-struct PoolMisuse : testing::Test {
-  Problem problem{3, 2, 2, 1};
-  std::vector<float> pool = std::vector<float>(poolRows * 2 * V * K), counts = std::vector<float>(poolRows * 2);
-  recur_argument arguments[argumentCount];
-  recur_call call = problem.makeCall(arguments);
+struct PoolMisuse : PooledCall {
   std::vector<int32_t> states{2, 0, 5}, finals{1, 0, 6};
 
-  PoolMisuse() {
-    arguments[initialS].data = arguments[finalS].data = pool.data();
-    arguments[initialN].data = arguments[finalN].data = counts.data();
-    call.state_indices = states.data();
-    call.pool_rows = poolRows;
-  }
-  void expectRefused(recur_status status, const std::string &message) {
-    std::vector<float> before = pool, outputs = problem.arrays[o];
-    EXPECT_EQ(recur_forward(&attention, &call), status);
-    EXPECT_THAT(recur_message(), StartsWith(message));
-    EXPECT_EQ(pool, before);
-    EXPECT_EQ(problem.arrays[o], outputs);
-  }
-  void expectTaken() { EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message(); }
+  PoolMisuse() : PooledCall({3, 2, 2, 1}, poolRows) { call.state_indices = states.data(); }
 };
 
 } // namespace

@@ -1,13 +1,11 @@
 // Tokens that are only tried: the bits of calls of one token each, with the state after every token in its row of a
 // pool and nothing else of the pool touched.
+#include "PooledCall.h"
 #include "Runtime/CPU/Segments.h"
-#include "TestRecurrence.h"
 #include <cstring>
-#include <gmock/gmock.h>
 
 using namespace recur::test;
 using namespace recur::runtime;
-using testing::StartsWith;
 
 namespace {
 
@@ -115,30 +113,18 @@ void expectSame(const Problem &given, const How &how, const Tries &tries, const 
       EXPECT_EQ(pools[i], expected[i]) << "of the pool " << i;
 }
 
-struct TokenMisuse : testing::Test {
-  Problem problem{2, 3, 2, 1};
-  std::vector<float> pool = std::vector<float>(poolRows * 2 * V * K), counts = std::vector<float>(poolRows * 2);
-  recur_argument arguments[argumentCount];
-  recur_call call = problem.makeCall(arguments);
+struct TokenMisuse : PooledCall {
   std::vector<int32_t> tokens{2, 0, 5, 6, -1, 8}, states{1, 7}, accepted{1, 3};
 
-  TokenMisuse() {
-    arguments[initialS].data = arguments[finalS].data = pool.data();
-    arguments[initialN].data = arguments[finalN].data = counts.data();
+  TokenMisuse() : PooledCall({2, 3, 2, 1}, poolRows) {
     call.state_indices = states.data();
     call.token_indices = tokens.data();
     call.token_columns = 3;
-    call.pool_rows = poolRows;
     problem.makeSpace(call, &attention);
   }
   void expectRefused(recur_status status, const std::string &message) {
-    std::vector<float> before = pool, outputs = problem.arrays[o];
-    EXPECT_EQ(recur_forward(&attention, &call), status);
-    EXPECT_THAT(recur_message(), StartsWith("attention: " + message));
-    EXPECT_EQ(pool, before);
-    EXPECT_EQ(problem.arrays[o], outputs);
+    PooledCall::expectRefused(status, "attention: " + message);
   }
-  void expectTaken() { EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message(); }
 };
 
 } // namespace
