@@ -1,5 +1,6 @@
 // States that a scan carries on and that need no other state, and those that hold what earlier tokens had: where each
 // chunk begins with them is found ahead of the rest, which then takes them, or in the array that they came from.
+#include "Transforms/Chunk/CarryProgram.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "dialects/Chunk/ChunkTangents.h"
@@ -46,12 +47,11 @@ private:
   void findHeld();
   void findWindows();
   void giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state);
-  Value carryDelay(OpBuilder &inside, StateOp state, function_ref<Value(StringRef, Type)> take,
-                   const llvm::DenseMap<StateOp, Value> &own);
+  Value carryDelay(CarryProgram &carry, StateOp state);
   /// What a chunk adds to the state, and what it scales it with.
   ProgramOp buildAhead(OpBuilder &builder);
   /// From chunk to chunk.
-  ProgramOp buildCarry(OpBuilder &builder);
+  void buildCarry(OpBuilder &builder);
   void takeStates();
   /// What holds inputs' rows is found in their arrays; a program of its own says what such states become in the end.
   void buildHolding(OpBuilder &builder);
@@ -76,9 +76,7 @@ struct LeadStatesPass : recur::chunk::impl::LeadStatesPassBase<LeadStatesPass> {
 
 } // namespace
 
-static std::string offsetName(StateOp state) { return (state.getName() + ".offset").str(); }
 static std::string countName(int64_t count) { return "tokens." + std::to_string(count); }
-static std::string mapName(StateOp state) { return (state.getName() + ".map").str(); }
 
 /// The scan that makes a state's next value, if it alone does.
 static Operation *findScan(StateOp state) {
@@ -193,19 +191,18 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
       Value zero = build.stateConstant(0, type);
       auto own =
           ScanOp::create(inside, loc, zero, scan.getAdditions(), scan.getDecay(), scan.getLinear(), scan.getAngles());
-      give(offsetName(state), build.asToken(own.getLast()));
-      if (Value decay = scan.getDecay())
-        give(mapName(state), CumulativeDecayOp::create(inside, loc, DecayRange::Total, decay, scan.getLinear()));
+      give(nameOffset(state), build.asToken(own.getLast()));
+      giveFactor(build, state, scan.getDecay(), scan.getLinear());
       continue;
     }
     auto scan = cast<TropicalScanOp>(copy);
     Extremum extremum = scan.getExtremum();
     Value none = build.stateConstant(neutralOf(extremum), type);
     auto own = TropicalScanOp::create(inside, loc, none, keepNeutral(inside, scan), scan.getBounds(), extremum);
-    give(offsetName(state), build.asToken(own.getLast()));
+    give(nameOffset(state), build.asToken(own.getLast()));
     Value zero = build.stateConstant(0, type);
     auto sum = ScanOp::create(inside, loc, zero, scan.getShifts(), Value(), false);
-    give(mapName(state), build.asToken(sum.getLast()));
+    give(nameFactor(state), build.asToken(sum.getLast()));
   }
   eraseUnused<InputOp, ParamOp, StateOp>(ahead.getBody().front());
   return ahead;
@@ -232,7 +229,7 @@ void LeadSplitter::giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp
     return build.asToken(LastOp::create(inside, loc, all));
   };
   auto give = [&](StringRef name, Value value) { GiveOp::create(inside, loc, name, false, false, value); };
-  give(offsetName(state), lastOf(copies.lookup(delay.rows), SmallVector<double>(delay.earlier.size(), 0)));
+  give(nameOffset(state), lastOf(copies.lookup(delay.rows), SmallVector<double>(delay.earlier.size(), 0)));
   for (int64_t count = 1; count <= int64_t(delay.earlier.size()); ++count) {
     if (!counts.insert(count).second)
       continue;
@@ -244,56 +241,32 @@ void LeadSplitter::giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp
 }
 
 /// What the state becomes.
-Value LeadSplitter::carryDelay(OpBuilder &inside, StateOp state, function_ref<Value(StringRef, Type)> take,
-                               const llvm::DenseMap<StateOp, Value> &own) {
-  ValueBuilder build(inside, state.getLoc());
-  Value next = take(offsetName(state), makeTokens(program.getContext(), 1, tensorOf(state).getShape()));
+Value LeadSplitter::carryDelay(CarryProgram &carry, StateOp state) {
+  ValueBuilder build(carry.getInside(), state.getLoc());
+  Value next = carry.takeOffset(state);
   for (auto [index, earlier] : llvm::enumerate(delays.find(state)->second.earlier)) {
     Value &hasSoMany = taken[int64_t(index) + 1];
     if (!hasSoMany)
-      hasSoMany = take(countName(int64_t(index) + 1), makeTokens(program.getContext(), 1, {}));
-    next = build.select(hasSoMany, build.asToken(own.lookup(earlier)), next);
+      hasSoMany = carry.take(countName(int64_t(index) + 1), {});
+    next = build.select(hasSoMany, build.asToken(carry.getStates().lookup(earlier)), next);
   }
   return build.asState(next);
 }
 
-ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
-  auto carry = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_carry").str(), program.getDims(),
-                                 program.getChunk());
-  carry.setFactorsAttr(program.getFactorsAttr());
-  carry.setKeeps(program.getKeeps());
-  OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
-  llvm::DenseMap<StateOp, Value> states;
-  for (StateOp state : leading)
-    states[state] = inside.clone(*state)->getResult(0);
+void LeadSplitter::buildCarry(OpBuilder &builder) {
+  CarryProgram carry(builder, program, leading);
   for (StateOp state : leading) {
-    Value own = states[state];
-    Location loc = state.getLoc();
-    RankedTensorType rowType = makeTokens(program.getContext(), 1, tensorOf(state).getShape());
-    auto take = [&](StringRef name, Type type) -> Value {
-      return TakeOp::create(inside, loc, type, name, false, false, DenseI64ArrayAttr());
-    };
     if (delays.contains(state)) {
-      NextOp::create(inside, loc, own, carryDelay(inside, state, take, states));
-      GiveOp::create(inside, loc, state.getName(), /*whole=*/true, /*rounded=*/false, own);
-      continue;
-    }
-    Operation *scan = findScan(state);
-    Value offset = take(offsetName(state), rowType), next;
-    if (auto linear = dyn_cast<ScanOp>(scan)) {
-      Value factor;
-      if (Value decay = linear.getDecay())
-        factor = take(mapName(state), makeTokens(program.getContext(), 1, shapePerToken(decay)));
-      next = ScanOp::create(inside, loc, own, offset, factor, /*linear=*/bool(factor), linear.getAngles()).getLast();
+      carry.leave(state, carryDelay(carry, state));
+    } else if (auto linear = dyn_cast<ScanOp>(findScan(state))) {
+      carry.leave(state, carry.scan(state, linear.getDecay(), linear.getAngles()));
     } else {
-      next = TropicalScanOp::create(inside, loc, own, take(mapName(state), rowType), offset,
-                                    cast<TropicalScanOp>(scan).getExtremum())
-                 .getLast();
+      Value offset = carry.takeOffset(state), shift = carry.take(nameFactor(state), tensorOf(state).getShape());
+      auto scan = TropicalScanOp::create(carry.getInside(), state.getLoc(), carry.getStates().lookup(state), shift,
+                                         offset, cast<TropicalScanOp>(findScan(state)).getExtremum());
+      carry.leave(state, scan.getLast());
     }
-    NextOp::create(inside, loc, own, next);
-    GiveOp::create(inside, loc, state.getName(), /*whole=*/true, /*rounded=*/false, own);
   }
-  return carry;
 }
 
 void LeadSplitter::takeStates() {

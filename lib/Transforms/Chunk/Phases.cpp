@@ -39,7 +39,6 @@ public:
 
 private:
   bool assign();
-  bool isSum(StateOp state);
   void assignSums();
   bool assignAllToChain();
   bool isEpilogue();
@@ -309,7 +308,7 @@ bool PhaseSplitter::assign() {
     return !members[Chain].empty();
   SmallVector<Value> states;
   for (StateOp state : program.getStates())
-    if (isSum(state))
+    if (program.getBackward() && isSum(state))
       sums.insert(state);
   for (StateOp state : program.getStates()) {
     if (sums.contains(state))
@@ -370,23 +369,6 @@ bool PhaseSplitter::assign() {
     return members[Early].empty() && isEpilogue();
   // A chain alone gains something where it does less than the program: it leaves states and no outputs.
   return program.getKeeps() || !members[Early].empty() || !members[Late].empty();
-}
-
-/// Whether a chunk adds to the state what it does not enter, and nothing else has to do with it: the gradient of a
-/// param.
-bool PhaseSplitter::isSum(StateOp state) {
-  if (!program.getBackward())
-    return false;
-  unsigned adds = 0;
-  llvm::SetVector<Operation *> own = findDependents(block, state.getResult());
-  return llvm::all_of(own, [&](Operation *op) {
-    auto map = dyn_cast<MapOp>(op);
-    auto next = dyn_cast<NextOp>(op);
-    adds += map != nullptr;
-    return isa<ReshapeStateOp>(op) ||
-           (map && map.getFunction() == Function::Add && adds == 1 && map->getNumOperands() == 2) ||
-           (next && next.getState() == state.getResult());
-  });
 }
 
 /// What is added is made late, and added up one chunk behind another when all have it.
@@ -568,7 +550,7 @@ bool PhaseSplitter::split(OpBuilder &builder) {
   if (!assign())
     return false;
   for (Phase phase : {Remains, Early, Chain, Late, Sums}) {
-    if (members[phase].empty() && (phase != Chain || sums.size() == size_t(llvm::range_size(program.getStates()))))
+    if (members[phase].empty() && (phase != Chain || sums.size() == program.getStates().size()))
       continue;
     ProgramOp made = build(builder, phase);
     builder.setInsertionPointAfter(made);

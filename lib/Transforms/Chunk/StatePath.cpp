@@ -139,6 +139,18 @@ StateForm StatePath::getForm() const {
   return llvm::any_of(ops, [](Operation *op) { return isa<AdvanceOp>(op); }) ? StateForm::Products : StateForm::Scanned;
 }
 
+bool recur::chunk::isSum(StateOp state) {
+  unsigned adds = 0;
+  return llvm::all_of(findDependents(*state->getBlock(), state.getResult()), [&](Operation *op) {
+    auto map = dyn_cast<MapOp>(op);
+    auto next = dyn_cast<NextOp>(op);
+    adds += map != nullptr;
+    return isa<ReshapeStateOp>(op) ||
+           (map && map.getFunction() == Function::Add && adds == 1 && map->getNumOperands() == 2) ||
+           (next && next.getState() == state.getResult());
+  });
+}
+
 /// Whether products are added to the state, and nothing on their way scales what it was.
 static bool addsUp(StateOp state) {
   bool adds = false;

@@ -45,6 +45,10 @@ private:
 /// left to the sum of the shifts.
 mlir::Value keepNeutral(mlir::OpBuilder &builder, TropicalScanOp scan);
 
+/// Whether a chunk adds to the state what it does not enter, and nothing else has to do with it: the gradient of a
+/// param.
+bool isSum(StateOp state);
+
 /// Whether these vectors, which the chunks begin with, enter a system whose solutions add up in a state without decay.
 /// Solved apart from the state, in parts that are rounded, they are further off than data of 16 bits allow.
 bool losesDigits(ProgramOp program, mlir::ValueRange vectors);

@@ -1,9 +1,9 @@
 // Cotangents that a scan carries from the last token to the first and that no other cotangent needs: where each chunk
 // ends with them is found behind the rest, and what they become of is finished behind that.
+#include "Transforms/Chunk/CarryProgram.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "dialects/Chunk/ChunkPhases.h"
-#include "dialects/Chunk/ChunkTangents.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_TRAILSTATESPASS
@@ -55,25 +55,12 @@ struct TrailStatesPass : recur::chunk::impl::TrailStatesPassBase<TrailStatesPass
 
 } // namespace
 
-static std::string offsetName(StateOp state) { return (state.getName() + ".offset").str(); }
-static std::string mapName(StateOp state) { return (state.getName() + ".map").str(); }
-
 /// The scan that makes a state's next value, if it alone does.
 static ReverseScanOp findScan(StateOp state) {
   auto scan = state.getNext().getValue().getDefiningOp<ReverseScanOp>();
   bool isAlone = scan && state.getNext().getValue() == scan.getFirst() && scan.getState() == state.getResult() &&
                  StatePath(state).operandsOnPath(scan) == SmallVector<unsigned, 3>{0};
   return isAlone ? scan : ReverseScanOp();
-}
-
-/// Whether a chunk adds to the state what no state enters, and nothing else has to do with it.
-static bool isSum(Block &block, StateOp state) {
-  return llvm::all_of(findDependents(block, state.getResult()), [&](Operation *op) {
-    auto map = dyn_cast<MapOp>(op);
-    auto next = dyn_cast<NextOp>(op);
-    return isa<ReshapeStateOp>(op) || (map && map.getFunction() == Function::Add) ||
-           (next && next.getState() == state.getResult());
-  });
 }
 
 /// A number or some side by side, as for states that lead. Whatever else needs such a state must trail as well.
@@ -85,7 +72,7 @@ void TrailSplitter::findTrailing() {
   auto isNeeded = [&](StateOp state) {
     llvm::SetVector<Operation *> dependents = findDependents(block, state.getResult());
     return llvm::any_of(program.getStates(), [&](StateOp other) {
-      return !known.contains(other) && dependents.contains(other.getNext()) && !isSum(block, other);
+      return !known.contains(other) && dependents.contains(other.getNext()) && !isSum(other);
     });
   };
   while (known.remove_if(isNeeded))
@@ -175,39 +162,18 @@ void TrailSplitter::leaveBehind() {
     ReverseScanOp scan = findScan(state);
     Value zero = build.stateConstant(0, tensorOf(state));
     auto own = ReverseScanOp::create(inside, loc, zero, scan.getAdditions(), scan.getDecay(), scan.getLinear());
-    GiveOp::create(inside, loc, offsetName(state), false, false, build.asToken(own.getFirst()));
-    if (Value decay = scan.getDecay()) {
-      Value total = CumulativeDecayOp::create(inside, loc, DecayRange::Total, decay, scan.getLinear());
-      GiveOp::create(inside, loc, mapName(state), false, false, total);
-    }
+    GiveOp::create(inside, loc, nameOffset(state), false, false, build.asToken(own.getFirst()));
+    giveFactor(build, state, scan.getDecay(), scan.getLinear());
   }
   for (auto [number, value] : llvm::enumerate(crossing))
     GiveOp::create(inside, value.getLoc(), crossingName(number), false, /*rounded=*/false, value);
 }
 
+/// Of one row a chunk the scan is one forward: the chunk's offset and factor are those of the way back already.
 void TrailSplitter::buildCarry(OpBuilder &builder) {
-  auto carry = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_carry").str(), program.getDims(),
-                                 program.getChunk());
-  carry.setFactorsAttr(program.getFactorsAttr());
-  carry.setBackward(true);
-  OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
-  llvm::DenseMap<StateOp, Value> states;
+  CarryProgram carry(builder, program, trailing.getArrayRef());
   for (StateOp state : trailing)
-    states[state] = inside.clone(*state)->getResult(0);
-  for (StateOp state : trailing) {
-    Value own = states[state];
-    Location loc = state.getLoc();
-    auto take = [&](StringRef name, Type type) -> Value {
-      return TakeOp::create(inside, loc, type, name, false, false, DenseI64ArrayAttr());
-    };
-    Value offset = take(offsetName(state), makeTokens(program.getContext(), 1, tensorOf(state).getShape())), factor;
-    if (Value decay = findScan(state).getDecay())
-      factor = take(mapName(state), makeTokens(program.getContext(), 1, shapePerToken(decay)));
-    // A scan of one row: the chunk's offset and factor are those of the way back already.
-    Value next = ScanOp::create(inside, loc, own, offset, factor, /*linear=*/bool(factor)).getLast();
-    NextOp::create(inside, loc, own, next);
-    GiveOp::create(inside, loc, state.getName(), /*whole=*/true, /*rounded=*/false, own);
-  }
+    carry.leave(state, carry.scan(state, findScan(state).getDecay()));
 }
 
 /// The outputs, and the sums, that trailing states enter.
