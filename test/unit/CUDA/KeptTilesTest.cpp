@@ -113,8 +113,10 @@ TEST_P(HandedTiles, AreTheStatesOfTheGradient) {
   auto programs = compile::makeGradientPrograms(recurrence, options);
   ASSERT_TRUE(bool(programs)) << llvm::toString(programs.takeError());
   chunk::ProgramOp handing = compile::makeHandingProgram(*programs);
-  for (chunk::StateOp state : handing.getStates())
-    EXPECT_TRUE(state.getKept() && state.getKept()->isBF16()) << "products alone take it";
+  for (chunk::StateOp state : handing.getStates()) {
+    bool isRounded = state.getKept() && state.getKept()->isBF16();
+    EXPECT_EQ(isRounded, chunk::tensorOf(state).getRank() == 2) << "products alone take a matrix";
+  }
 
   auto drawn = check::makeJudgedData(recurrence, {1, 70, 1, 1}, 7);
   ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
@@ -134,7 +136,8 @@ TEST_P(HandedTiles, AreTheStatesOfTheGradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Some, HandedTiles,
-                         ::testing::Values("gated_delta_net", "kda", "gla", "linear_attention", "delta_net"),
+                         ::testing::Values("gated_delta_net", "kda", "gla", "linear_attention", "delta_net", "pgdn",
+                                           "linear_attention_normalized"),
                          [](const auto &info) { return info.param; });
 
 } // namespace
