@@ -48,3 +48,37 @@ def test_the_trained_gallery(monkeypatch):
     assert curve[0][1] < 0.15 and curve[-1][1] > 0.6
     picture = learned_recall.plot({"careful": curve})
     assert picture.count("<polyline") == 1 and f"careful {curve[-1][1]:.2f}" in picture
+
+
+def test_a_language_model_is_trained(monkeypatch, capsys, tmp_path):
+    """In a small size on a processor: it learns, its curve has the same bits twice, and its gradients are those of loops over tokens."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    import train_lm
+
+    size = train_lm.Size(width=32, heads=2, side=8, batch=4, tokens=20, steps=30)
+    monkeypatch.setattr(train_lm, "EVERY", 10)
+    text = train_lm.read_text(ROOT / "LICENSE")
+    memory = recur.library.gated_delta_net.with_options(quick=True)
+    curves = [train_lm.train(memory, text, size) for _ in range(2)]
+    assert curves[0] == curves[1] and curves[0][-1][1] + 1 < curves[0][0][1]
+    assert train_lm.compare(memory, text, size, train_lm.delta) < 1e-4
+    own = tmp_path / "own.recur"
+    own.write_text("""recurrence own {
+      dim K, V
+      input q: [K], k: [K], v: [V], g
+      param u: [K]
+      state S: [V, K]
+      S = exp(g) * S + outer(v, k)
+      output o: [V] = S @ q + dot(u * k, q) * v
+    }
+    """)
+    recurrence = recur.load(own, quick=True)
+    assert train_lm.compare(recurrence, text, size, train_lm.walk(recurrence)) < 1e-4
+    picture = train_lm.plot({"trained": [row[:2] for row in curves[0]]})
+    assert picture.count("<polyline") == 1 and f"trained {curves[0][-1][1]:.2f}" in picture
+    monkeypatch.setattr("sys.argv", ["train_lm.py", "--compare", "--device", "cpu", "--text", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        train_lm.main()
+    assert "there should be 2560 at least" in capsys.readouterr().err
+    assert not torch.are_deterministic_algorithms_enabled()
