@@ -2,6 +2,7 @@
 #include "Analysis/Algebra/Print.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
+#include "dialects/DGPS/WrittenOrder.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -77,8 +78,11 @@ static Spelling compare(StringRef sign, Operand a, Operand b) {
 /// How a difference compares with zero.
 static Spelling compareDifference(mlir::Value difference, StringRef sign, bool isBounded) {
   auto operand = [&](mlir::Value value) { return toOperand(isBounded ? withoutBounds(value) : value); };
-  if (auto parts = findCall(difference, "sub"))
-    return compare(sign, operand((*parts)[0]), operand((*parts)[1]));
+  if (auto parts = findCall(difference, "sub")) {
+    Operand a = operand((*parts)[0]), b = operand((*parts)[1]);
+    bool isLessWritten = dgps::isMarkedLess(skipBroadcasts(difference).getLoc());
+    return isLessWritten ? compare(mirror(sign), b, a) : compare(sign, a, b);
+  }
   if (auto parts = findCall(difference, "neg"))
     return compare(mirror(sign), operand((*parts)[0]), {});
   return compare(sign, operand(difference), {});

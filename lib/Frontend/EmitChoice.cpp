@@ -1,6 +1,7 @@
 #include "Frontend/Emission.h"
 
 #include "dialects/DGPS/DGPS.h"
+#include "dialects/DGPS/WrittenOrder.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -35,7 +36,9 @@ Value Emitter::emitComparison(mlir::Location loc, BinaryOperator op, Value a, Va
   // Kernels take differences below the smallest normal number for none.
   constexpr double smallest = std::numeric_limits<float>::min(), largest = std::numeric_limits<float>::max();
   Value zero = emitNumber(loc, 0), one = emitNumber(loc, 1);
-  auto difference = [&](Value x, Value y) -> Value { return dgps::SubOp::create(builder, loc, x, y); };
+  bool isLessWritten = op == BinaryOperator::Less || op == BinaryOperator::AtMost;
+  mlir::Location place = isLessWritten ? dgps::markLess(loc) : loc;
+  auto difference = [&](Value x, Value y) -> Value { return dgps::SubOp::create(builder, place, x, y); };
   // Two infinities have a difference too, once they are numbers.
   auto bounded = [&](Value x) -> Value {
     Value below = dgps::MinOp::create(builder, loc, x, emitNumber(loc, largest));

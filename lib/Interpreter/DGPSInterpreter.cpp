@@ -125,10 +125,7 @@ private:
 
   /// `line 7`: where the op stands, under whatever name.
   static std::string describePlace(mlir::Operation &op) {
-    mlir::Location loc = op.getLoc();
-    while (auto named = dyn_cast<mlir::NameLoc>(loc))
-      loc = named.getChildLoc();
-    if (auto place = dyn_cast<mlir::FileLineColLoc>(loc))
+    if (auto place = op.getLoc()->findInstanceOf<mlir::FileLineColLoc>())
       return "line " + std::to_string(place.getLine());
     return op.getName().getStringRef().str();
   }

@@ -1,5 +1,6 @@
 // Ops of one token as ops on the tokens of a chunk.
 #include "Conversion/DGPSToChunk/Conversion.h"
+#include "dialects/DGPS/WrittenOrder.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -97,6 +98,9 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
         std::optional<Function> function = functionOf(other);
         if (!function)
           llvm::report_fatal_error("an op of dgps has no function of its name in chunk");
-        return map(*function, llvm::map_to_vector(other->getOperands(), operand));
+        Value result = map(*function, llvm::map_to_vector(other->getOperands(), operand));
+        if (dgps::isMarkedLess(other->getLoc()))
+          result.getDefiningOp()->setLoc(dgps::markLess(loc));
+        return result;
       });
 }
