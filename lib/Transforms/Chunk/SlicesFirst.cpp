@@ -45,7 +45,7 @@ Value SliceMover::moveBefore(SliceOp part) {
   Value rows = part.getOperand();
   Operation *maker = rows.getDefiningOp();
   auto begin = int64_t(part.getBegin()), size = int64_t(part.getSize());
-  if (tensorOf(rows).getRank() != 2)
+  if (!maker || tensorOf(rows).getRank() != 2) // what a loop over tokens carries has no maker
     return {};
   builder.setInsertionPoint(part);
   if (auto concat = dyn_cast<ConcatOp>(maker)) {

@@ -54,3 +54,21 @@ chunk.program @whole {} chunk 8 {
   chunk.output "a" %a : tensor<8x3xf32>
   chunk.output "r" %r : tensor<8x5xf32>
 }
+
+// -----
+
+// Parts of what a loop over tokens carries are taken where it is carried.
+// CHECK-LABEL: chunk.program @carried
+// CHECK: chunk.slice %{{.*}}[0 for 2] : tensor<1x4xf32>
+chunk.program @carried {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x2xf32>
+  %s = chunk.state "s" : tensor<4xf32>
+  %y, %next = chunk.token_loop (%row = %x : tensor<8x2xf32>) carry (%w = %s : tensor<4xf32>) -> (tensor<8x2xf32>, tensor<4xf32>) {
+    %found = chunk.slice %w[0 for 2] : tensor<1x4xf32>
+    %kept = chunk.slice %w[2 for 2] : tensor<1x4xf32>
+    %moved = chunk.concat %kept, %row : tensor<1x2xf32>, tensor<1x2xf32> to tensor<1x4xf32>
+    chunk.yield %found, %moved : tensor<1x2xf32>, tensor<1x4xf32>
+  }
+  chunk.output "o" %y : tensor<8x2xf32>
+  chunk.next %s, %next : tensor<4xf32>
+}
