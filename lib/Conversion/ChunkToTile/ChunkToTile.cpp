@@ -254,13 +254,13 @@ void Planner::planNexts() {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-/// The first token of the last two chunks: the one before the last is whole.
-Value Planner::findLastChunks(Value allTokens) {
+/// The first token of the last chunks, of which all but the last one are whole.
+Value Planner::findLastChunks(Value allTokens, int64_t count) {
   Value size = constant(program.getChunk());
   Value last = arith::AddIOp::create(builder, loc, allTokens, constant(int64_t(program.getChunk()) - 1));
   Value chunks = arith::DivUIOp::create(builder, loc, last, size);
   Value before =
-      arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, chunks, constant(2)), constant(0));
+      arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, chunks, constant(count)), constant(0));
   return arith::MulIOp::create(builder, loc, before, size);
 }
 
@@ -357,7 +357,9 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
     inLoop =
         scf::ParallelOp::create(builder, loc, toIndex(zero), toIndex(allTokens), toIndex(constant(size))).getBody();
   } else {
-    Value first = chunk::holdsLastTokens(program) ? findLastChunks(allTokens) : zero;
+    Value first = holdsWindows()                    ? findLastChunks(allTokens, 1)
+                  : chunk::holdsLastTokens(program) ? findLastChunks(allTokens, 2)
+                                                    : zero;
     loop = scf::ForOp::create(builder, loc, first, allTokens, constant(size));
     inLoop = loop.getBody();
   }

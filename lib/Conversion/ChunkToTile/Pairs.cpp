@@ -146,6 +146,10 @@ bool Planner::isFactorOnly(Value value) {
     if (user->getBlock() != value.getParentBlock())
       return false;
     unsigned number = use.getOperandNumber();
+    if (auto rows = dyn_cast<chunk::InterleaveOp>(user)) // whose rows are these
+      return !findWhole(rows) && isFactorOnly(rows);
+    if (auto negative = dyn_cast<chunk::MapOp>(user); negative && negative.getFunction() == chunk::Function::Neg)
+      return isFactorOnly(negative.getResult());
     if (auto read = dyn_cast<chunk::ReadOp>(user))
       return number == 0 && takesPairs(read);
     if (auto apply = dyn_cast<chunk::ApplyOp>(user))

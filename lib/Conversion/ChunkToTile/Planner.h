@@ -156,7 +156,7 @@ private:
   /// Loads a state as the sequence begins with it.
   void load(chunk::InitialOp initial);
   mlir::Value countIfBefore(int64_t token);
-  mlir::Value findLastChunks(mlir::Value allTokens);
+  mlir::Value findLastChunks(mlir::Value allTokens, int64_t count);
   void planNexts();
   mlir::Value getOutput(chunk::OutputOp output);
   // Phases.cpp: what phases leave to each other.
@@ -297,8 +297,8 @@ private:
   /// Whether the map scales rows that nothing but an advance takes, which scales them itself.
   bool isPaired(chunk::MapOp op);
   bool isPrecise(mlir::Value matrix);
-  /// Whether nothing but products and arrays of data take the value, rounded: then it has no other tile than a rounded
-  /// one.
+  /// Whether nothing but products and arrays of data take the value, rounded, be it negated or interleaved with others:
+  /// then it has no other tile than a rounded one.
   bool isFactorOnly(mlir::Value value);
   mlir::Value makeRounded(mlir::Value value);
   mlir::Value makeResult(mlir::Value value) { return isFactorOnly(value) ? makeRounded(value) : make(value); }
@@ -337,7 +337,21 @@ private:
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
   void plan(chunk::HeldOp op);
-  void planHeldWindow(chunk::HeldOp op); // Windows.cpp
+  // Windows.cpp: rows of inputs before the chunk.
+  void planHeldWindow(chunk::HeldOp op);
+  chunk::HeldOp findDelayed(chunk::TokenLoopOp op);
+  /// The row of the state at this place, as each token finds it.
+  void loadDelayed(chunk::HeldOp held, int64_t place, mlir::Value result);
+  bool holdsWindows();
+  /// Rows of an input, of which the first is some tokens before the chunk.
+  struct EarlierRows {
+    mlir::Value input, given;
+    int64_t count;       // as many as the chunk has tokens if 0
+    int64_t back;        // so many tokens before the chunk's first one is the first
+    int64_t place;       // of the row that is as many tokens before the sequence, among those that the caller gave
+    bool ofNext = false; // before the next chunk's first token
+  };
+  void loadEarlier(const EarlierRows &rows, mlir::Value tile);
   /// The rows before an input's tile, the youngest first, where all are its own of earlier tokens and are loaded with
   /// it.
   llvm::SmallVector<chunk::HeldOp> findHeldRows(mlir::Value input);

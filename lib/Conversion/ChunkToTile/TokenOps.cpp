@@ -446,10 +446,10 @@ void Planner::plan(chunk::BroadcastOp op) {
 void Planner::plan(chunk::InterleaveOp op) {
   if (findWhole(op)) // a view, made where it is read
     return;
-  Value result = make(op);
+  Value result = makeResult(op);
   for (auto [step, operand] : llvm::enumerate(op.getOperands())) {
     Value to = slot(result, step, op.getNumOperands());
-    copy(get(operand), to, rowsOf(to));
+    copy(getElements(operand), to, rowsOf(to));
   }
 }
 

@@ -1,5 +1,6 @@
 // Rows of the last tokens: a loop that moves them by one is no loop in a plan.
 #include "Conversion/ChunkToTile/Planner.h"
+#include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/Chunk/ChunkWindow.h"
 
 using namespace mlir;
@@ -11,6 +12,16 @@ using namespace recur::tile;
 /// becomes the last of them. The rows that a token finds one behind another begin one row behind those of the token
 /// before, so those of all tokens are a view of these rows too.
 void Planner::planWindow(chunk::TokenLoopOp op, const chunk::Window &window) {
+  if (chunk::HeldOp held = findDelayed(op)) {
+    for (auto [result, found] : llvm::zip(op.getStreamResults(), window.results))
+      loadDelayed(held, found.first, result);
+    return;
+  }
+  if (holdsWindows()) { // of which the last chunk is planned alone
+    Value last = op.getStateResults()[0];
+    int64_t size = chunk::tensorOf(last).getDimSize(0);
+    return loadEarlier({op.getStreams()[window.stream], op.getStates()[0], size, size, 0, /*ofNext=*/true}, make(last));
+  }
   Value state = get(op.getStates()[0]), rows = get(op.getStreams()[window.stream]);
   SmallVector<int64_t> shape(tileOf(state).getShape());
   int64_t size = shape[0], chunk = tileOf(rows).getSize(0);
@@ -112,25 +123,69 @@ void Planner::planWindowBack(chunk::TokenLoopOp op, const WindowBack &window) {
   copy(part(0, size), make(op.getStateResults()[0]), constant(size));
 }
 
-/// The rows before the chunk are in the input's array. Where the sequence has fewer, they make room for the last ones
-/// of what the caller gave, row by row, for a view may not go beyond its tile.
 void Planner::planHeldWindow(chunk::HeldOp op) {
-  Value first = get(op.getFirst()), window = make(op);
-  Value there, missing;
+  if (auto loop = dyn_cast<chunk::TokenLoopOp>(*op->user_begin()); loop && findDelayed(loop))
+    return;
+  auto size = int64_t(op.getBack());
+  loadEarlier({op.getInput(), op.getFirst(), size, size, 0}, make(op));
+}
+
+/// What a loop's state was at the chunk's beginning, where it comes from an input's array and each token takes some of
+/// its rows by themselves: these are loaded from there. Of many of them less is loaded together.
+chunk::HeldOp Planner::findDelayed(chunk::TokenLoopOp op) {
+  std::optional<chunk::Window> window = machine.isCTA() ? chunk::findWindow(op) : std::nullopt;
+  auto held = window ? op.getStates()[0].getDefiningOp<chunk::HeldOp>() : chunk::HeldOp();
+  if (!held || !held->hasOneUse() || op.getStreams()[window->stream] != held.getInput() ||
+      !op.getStateResults()[0].use_empty())
+    return {};
+  int64_t chunk = program.getChunk(), together = chunk + int64_t(held.getBack());
+  bool areFew = int64_t(window->results.size()) * chunk <= 2 * together;
+  auto isRow = [](const chunk::Window::Result &result) { return result.isRow; };
+  return areFew && llvm::all_of(window->results, isRow) ? held : chunk::HeldOp();
+}
+
+void Planner::loadDelayed(chunk::HeldOp held, int64_t place, Value result) {
+  bool isRounded = isShortInput(held.getInput()) && isFactorOnly(result);
+  loadEarlier({held.getInput(), held.getFirst(), /*count=*/0, int64_t(held.getBack()) - place, place},
+              isRounded ? makeRounded(result) : make(result));
+}
+
+/// Whether the program says what windows of inputs become in the end, and nothing else.
+bool Planner::holdsWindows() {
+  return machine.isCTA() && chunk::holdsLastTokens(program) &&
+         llvm::all_of(program.getStates(), [](chunk::StateOp state) {
+           return bool(state.getNext().getValue().getDefiningOp<chunk::TokenLoopOp>());
+         });
+}
+
+/// Where the sequence has fewer rows, those that it has make room for what the caller gave, row by row, for a view may
+/// not go beyond its tile.
+void Planner::loadEarlier(const EarlierRows &rows, Value tile) {
+  auto initial = rows.given.getDefiningOp<chunk::InitialOp>();
+  bool isLoadedHere = initial && !tiles.contains(initial) && initial->hasOneUse(); // by the first chunks alone
+  Value given = isLoadedHere ? Value() : get(rows.given);
+  Value zero, one, token, there, missing;
   loadInPlace([&] {
-    Value size = constant(op.getBack());
-    there = arith::MinSIOp::create(builder, loc, firstToken, size);
-    missing = arith::SubIOp::create(builder, loc, size, there);
-    Value place = arith::SubIOp::create(builder, loc, firstToken, there);
-    return LoadOp::create(builder, loc, inputArrays.lookup(op.getInput()), place, there, window);
+    zero = constant(0), one = constant(1);
+    Value count = rows.count ? constant(rows.count) : tokens;
+    token = rows.ofNext ? arith::AddIOp::create(builder, loc, firstToken, tokens).getResult() : firstToken;
+    Value begin = arith::SubIOp::create(builder, loc, token, constant(rows.back));
+    Value before = arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, zero, begin), zero);
+    missing = arith::MinSIOp::create(builder, loc, before, count);
+    there = arith::SubIOp::create(builder, loc, count, missing);
+    Value from = arith::MaxSIOp::create(builder, loc, begin, zero);
+    return LoadOp::create(builder, loc, inputArrays.lookup(rows.input), from, there, tile);
   });
-  Value zero = constant(0), one = constant(1);
   Value isMissing = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, zero, missing);
   auto choice = scf::IfOp::create(builder, loc, isMissing, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(choice.thenBlock());
-  auto forRows = [&](Value count, llvm::function_ref<void(Value step)> build) {
-    auto loop = scf::ForOp::create(builder, loc, zero, count, one);
+  if (isLoadedHere) {
+    given = alloc(chunk::tensorOf(initial).getShape());
+    LoadOp::create(builder, loc, initialArrays.lookup(initial), zero, one, withTokens(given));
+  }
+  auto forRows = [&](Value number, llvm::function_ref<void(Value step)> build) {
+    auto loop = scf::ForOp::create(builder, loc, zero, number, one);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(loop.getBody()->getTerminator());
     build(loop.getInductionVar());
@@ -138,9 +193,10 @@ void Planner::planHeldWindow(chunk::HeldOp op) {
   forRows(there, [&](Value step) {
     Value last = arith::SubIOp::create(builder, loc, there, one),
           from = arith::SubIOp::create(builder, loc, last, step);
-    copy(rowView(window, from), rowView(window, arith::AddIOp::create(builder, loc, from, missing)), one);
+    copy(rowView(tile, from), rowView(tile, arith::AddIOp::create(builder, loc, from, missing)), one);
   });
+  Value first = arith::AddIOp::create(builder, loc, token, constant(rows.place));
   forRows(missing, [&](Value row) {
-    copy(rowView(first, arith::AddIOp::create(builder, loc, row, there)), rowView(window, row), one);
+    copy(rowView(given, arith::AddIOp::create(builder, loc, row, first)), rowView(tile, row), one);
   });
 }
