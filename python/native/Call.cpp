@@ -706,13 +706,13 @@ std::vector<recur_argument> Call::listBackward(const Kernel &kernel, nb::list ou
 void Call::runBackwardOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
                             nb::list initialGradients, uintptr_t workspace, int64_t workspaceBytes, uintptr_t stream) {
   recur_call call = makeCall(RECUR_PLAN_AUTO);
-  performOnGPU(kernel, call, listBackward(kernel, outputs, finals, gradients, initialGradients),
-               {workspace, workspaceBytes, stream}, /*backward=*/true);
+  bound = listBackward(kernel, outputs, finals, gradients, initialGradients);
+  performOnGPU(kernel, call, bound, {workspace, workspaceBytes, stream}, /*backward=*/true);
 }
 
 void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
                        nb::list initialGradients, int32_t threads, nb::list kept, int64_t keptInterval) {
-  std::vector<recur_argument> arguments = listBackward(kernel, outputs, finals, gradients, initialGradients);
-  perform(kernel, arguments, /*backward=*/true, RECUR_PLAN_AUTO, threads,
+  bound = listBackward(kernel, outputs, finals, gradients, initialGradients);
+  perform(kernel, bound, /*backward=*/true, RECUR_PLAN_AUTO, threads,
           readKept(kernel, kept, keptInterval, /*isWritten=*/false));
 }

@@ -120,7 +120,7 @@ public:
   /// Whether the call, once made, could be made again on other memory by its arguments: none were copied, none are
   /// empty.
   bool isRepeatable() const;
-  /// Of the call that was made forward.
+  /// Of the call as it was last made.
   const std::vector<recur_argument> &getArguments() const { return bound; }
   bool areStatesTransposed() const { return statesTransposed; }
   /// Sizes and all else but arguments and where they are. Of packed sequences the offsets are those of this call.
@@ -185,7 +185,7 @@ private:
                     bool backward) const;
 
   Space summarySpace;
-  std::vector<recur_argument> bound; // as they were last used forward
+  std::vector<recur_argument> bound; // as they were last used
   const Kernel *boundKernel = nullptr;
   std::string copiedName; // of an array that was copied
   const Signature &signature;

@@ -98,17 +98,24 @@ NB_MODULE(_native, module) {
   nb::class_<Repeats>(module, "Repeats")
       .def(nb::init<nb::list>(), "given"_a)
       .def("call", &Repeats::call, "arrays"_a, "named"_a, "initial"_a.none(), "final"_a.none(), "out"_a.none(),
-           "offsets"_a.none(), "states_transposed"_a, "indices"_a.none() = nb::none())
+           "offsets"_a.none(), "states_transposed"_a, "indices"_a.none() = nb::none(),
+           "kept_bytes"_a.none() = nb::none())
       .def("learn", &Repeats::learn, "call"_a, "kernel"_a, "given"_a, "initials"_a.none(), "wanted"_a.none(),
            "finals"_a.none(), "offsets"_a.none(), "results"_a, "states"_a, "workspace_bytes"_a,
-           "indices"_a.none() = nb::none());
+           "indices"_a.none() = nb::none(), "training"_a.none() = nb::none());
+  nb::class_<Training>(module, "Training")
+      .def_prop_ro("facts", &Training::getFacts)
+      .def("run", &Training::run)
+      .def("derive", &Training::derive, "saved"_a, "cotangents"_a, "wanted"_a)
+      .def("learn", &Training::learn, "call"_a, "kernel"_a, "saved"_a, "cotangents"_a, "wanted"_a, "gradients"_a,
+           "workspace_bytes"_a, "takes_left"_a);
   module.def(
       "use_torch",
       [](nb::dict found) {
-        Repeats::setTorch({found["tensor"], found["parameter"], found["bytes"], found["empty_on_cpu"],
-                           found["empty_on_gpu"], found["empty"], found["is_grad_enabled"], found["is_negative"],
-                           found["increment_version"], found["modes"], found["profiler"], found["forward_ad"],
-                           found["get_device"], found["place_offsets"]});
+        setTorch({found["tensor"], found["parameter"], found["bytes"], found["empty_on_cpu"], found["empty_on_gpu"],
+                  found["empty"], found["is_grad_enabled"], found["is_negative"], found["increment_version"],
+                  found["modes"], found["profiler"], found["forward_ad"], found["get_device"], found["place_offsets"],
+                  found["differentiate"]});
       },
       "found"_a);
   module.def("has_cuda_context", &hasCUDAContext);

@@ -162,6 +162,7 @@ class Repeats:
         offsets: Any,
         states_transposed: bool,
         indices: tuple[Any, ...] | None = None,
+        kept_bytes: int | None = None,
     ) -> Any: ...
     def learn(
         self,
@@ -176,4 +177,22 @@ class Repeats:
         states: list[Any],
         workspace_bytes: int,
         indices: tuple[Any, ...] | None = None,
+        training: tuple[Any, ...] | None = None,
+    ) -> Training | None: ...
+
+class Training:
+    @property
+    def facts(self) -> Any: ...
+    def run(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]: ...
+    def derive(self, saved: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[bool]) -> Any: ...
+    def learn(
+        self,
+        call: Call,
+        kernel: Kernel,
+        saved: Sequence[Any],
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+        gradients: list[Any],
+        workspace_bytes: int,
+        takes_left: bool,
     ) -> None: ...

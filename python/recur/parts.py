@@ -234,7 +234,9 @@ class Layout:
             self.refuse_wholes((), {}, chosen.pool)
             results = pools.perform(recurrence, (), given, chosen)
         else:
-            results = recurrence.repeat((), given, chosen.initial, chosen.final, chosen.out, chosen.offsets, chosen.states_transposed)
+            results = recurrence.repeat(
+                (), given, chosen.initial, chosen.final, chosen.out, chosen.offsets, chosen.states_transposed, kept_bytes=chosen.kept_bytes
+            )
             if results is None:
                 results = recurrence.compute((), given, chosen)
         finals.finish()

@@ -488,7 +488,7 @@ class Recurrence:
             chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, indices)
             return pools.call(self, arrays, named, chosen, group, layout)
         if group is None and layout is None and self.layout is None:
-            repeated = self.repeat(arrays, named, initial, final, out, offsets, states_transposed)
+            repeated = self.repeat(arrays, named, initial, final, out, offsets, states_transposed, kept_bytes=kept_bytes)
             if repeated is not None:
                 return repeated
         chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes)
@@ -521,13 +521,13 @@ class Recurrence:
 
     def repeat(
         self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool,
-        indices: tuple[Any, ...] | None = None,
+        indices: tuple[Any, ...] | None = None, kept_bytes: int | None = None,
     ) -> Any:  # fmt: skip
         """The results where a call like this one was made before, else None. To make an object of the options would take longer than
         to find that out."""
         if is_traced() or self.repeats is None:
             return None
-        results = self.repeats.call(arrays, named, initial, final, out, offsets, states_transposed, indices)
+        results = self.repeats.call(arrays, named, initial, final, out, offsets, states_transposed, indices, kept_bytes)
         return None if results is NotImplemented else results
 
     def compute(self, arrays: tuple[Any, ...], named: dict[str, Any], chosen: CallOptions) -> Any:
@@ -684,11 +684,12 @@ class Recurrence:
     def learn(
         self, call: _native.Call, kernel: _native.Kernel, given: list[Any], initials: Any, wanted: Any, finals: Any,
         offsets: Any, results: list[Any], states: list[Any], workspace_bytes: int = 0, indices: tuple[Any, ...] | None = None,
-    ) -> None:  # fmt: skip
+        training: tuple[Any, ...] | None = None,
+    ) -> _native.Training | None:  # fmt: skip
         """Remembers a call on PyTorch's tensors, so that one like it is made at once; see `Repeats::learn`."""
         if self.repeats is None:
             self.repeats = _native.Repeats(self._given)
-        self.repeats.learn(call, kernel, given, initials, wanted, finals, offsets, results, states, workspace_bytes, indices)
+        return self.repeats.learn(call, kernel, given, initials, wanted, finals, offsets, results, states, workspace_bytes, indices, training)
 
     def read_key(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
         """The sizes of dims and the types of a kernel for these arrays. What does not fit is found when they are read."""

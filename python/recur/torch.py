@@ -65,26 +65,6 @@ def _place_offsets(offsets: torch.Tensor, index: int) -> torch.Tensor:
     return torch_gpu.place_offsets(offsets, index)
 
 
-# What torch.compile's own code makes its buffers by, where this PyTorch has it.
-_direct = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-_native.use_torch(
-    {
-        "tensor": torch.Tensor,
-        "parameter": torch.nn.Parameter,
-        "bytes": torch.uint8,
-        "empty": torch.empty,
-        "empty_on_cpu": getattr(_direct, "_empty_strided_cpu", None),
-        "empty_on_gpu": getattr(_direct, "_empty_strided_cuda", None),
-        "is_grad_enabled": torch.is_grad_enabled,
-        "is_negative": torch.Tensor.is_neg,
-        "increment_version": _increment or note_written,
-        "modes": [torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state],
-        "profiler": torch.autograd.profiler,
-        "forward_ad": torch.autograd.forward_ad,
-        "get_device": getattr(torch._C, "_cuda_getDevice", None),
-        "place_offsets": _place_offsets,
-    }
-)
 follow_traces(torch.compiler.is_compiling)
 if torch.backends.openmp.is_available():
     _native.use_torchs_threads(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"), torch.get_num_threads)
@@ -212,9 +192,10 @@ def run_keeping(
     kept_bytes: int | None = None,
     every: int = 0,
     indices: Indices | None = None,
+    training: _Call | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The same with the states that are kept for these gradients, where any are wanted, or for the caller before every so many
-    tokens. With ``indices`` initial and final states are pools. On a GPU none are kept for gradients."""
+    tokens. With ``indices`` initial and final states are pools. On a GPU none are kept for gradients. ``training`` is told of a call that autograd knows of."""
     given = [resolve(tensor) for tensor in given]
     initials = initials and [resolve(state) for state in initials]
     written = [*(outputs or ()), *(() if isinstance(finals, bool) else finals)]
@@ -226,7 +207,9 @@ def run_keeping(
         from . import torch_gpu
 
         names = None if gradients is None else tuple(gradients)
-        computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names, indices)
+        computed = torch_gpu.run(
+            recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names, indices, training
+        )
         note_written(written)
         return computed
     call = read(recurrence, given, initials, offsets, transposed, finals, indices)
@@ -252,7 +235,9 @@ def run_keeping(
         kept_interval=interval,
     )
     note_written(written)
-    if not interval:
+    if training is not None:
+        training.learn(call, loaded.kernel, given, initials, results, states, kept, range(len(kept)), interval)
+    elif not interval:
         packed = offsets if twin is None else (offsets, twin)
         recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, packed, results, states, indices=indices)
     return results, states, kept
@@ -382,7 +367,7 @@ def _backward(
     return _differentiate(call, tensors, cotangents, wanted, kept, kept_interval)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Call:
     """What of a call is no tensor that is differentiated."""
 
@@ -393,6 +378,22 @@ class _Call:
     twin: torch.Tensor | None  # the offsets in a GPU's memory too
     transposed: bool
     kept_bytes: int | None
+    packed: int = 0  # how many of these two there are
+    interval: int = 0  # of the states that it left for the gradient
+    training: _native.Training | None = None  # where another such call would be known
+
+    def learn(
+        self, call: _native.Call, kernel: _native.Kernel, given: Sequence[Any], initials: Any, results: Sequence[Any], states: Sequence[Any],
+        kept: Sequence[torch.Tensor], places: Sequence[int], interval: int, workspace_bytes: int = 0,
+    ) -> None:  # fmt: skip
+        """Remembers the call, which has left the states of these places."""
+        self.interval = interval
+        facts = replace(self, offsets=None, twin=None, training=None)
+        left = (self.kept_bytes, list(kept), list(places), 0 if given[0].is_cuda else interval, facts)
+        packed = self.offsets if self.twin is None else (self.offsets, self.twin)
+        self.training = self.recurrence.learn(
+            call, kernel, list(given), initials, None, self.final, packed, list(results), list(states), workspace_bytes, training=left
+        )
 
 
 def _differentiate(
@@ -402,8 +403,10 @@ def _differentiate(
     wanted: Sequence[bool],
     kept: Sequence[torch.Tensor],
     kept_interval: int,
+    note: Callable[[_native.Call, _native.Kernel, list[torch.Tensor], int, bool], None] | None = None,
 ) -> list[torch.Tensor]:
-    """The gradients that are wanted."""
+    """The gradients that are wanted. ``note`` is told of the call, its kernel, the gradients, the bytes of its workspace, and whether it
+    took what is kept."""
     recurrence, has_initial = of.recurrence, of.has_initial
     given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
     gradients = [
@@ -421,13 +424,16 @@ def _differentiate(
         from . import torch_gpu
 
         of_given = (gradients[: len(given)], states)
-        torch_gpu.run_backward(
+        call, loaded, size = torch_gpu.run_backward(
             recurrence, given, initials, of.offsets, of.twin, (of_outputs, of_finals), of_given, of.transposed, names
         )
+        if note is not None:
+            note(call, loaded.kernel, made, size, False)
         return made
     call = read(recurrence, given, initials, of.offsets, of.transposed)
+    loaded = recurrence.obtain_gradient_of(call.key, names)
     call.run_backward(
-        recurrence.obtain_gradient_of(call.key, names).kernel,
+        loaded.kernel,
         [show(tensor) for tensor in of_outputs],
         [show(tensor) for tensor in of_finals],
         [show(tensor) for tensor in gradients[: len(given)]],
@@ -435,6 +441,8 @@ def _differentiate(
         kept=[show(tensor) for tensor in kept],
         kept_interval=kept_interval,
     )
+    if note is not None:
+        note(call, loaded.kernel, made, 0, kept_interval != 0)
     return made
 
 
@@ -490,56 +498,88 @@ class _Differentiated(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        ctx.call, recurrence = call, call.recurrence
-        wanted = ctx.needs_input_grad[1:]
+        recurrence = call.recurrence
         given, initials = _unpack(recurrence, tensors, call.has_initial)
-        kept: list[torch.Tensor] = []
-        results = _repeat(call, given, initials)
-        ctx.interval = 0
-        if results is None:
-            gradients = recurrence.name_wanted(wanted, call.has_initial)
-            outputs, states, kept = run_keeping(
-                recurrence, given, initials, None, call.final, call.offsets, call.transposed, call.twin, gradients, call.kept_bytes
-            )
-            results = outputs + (states if call.final else [])
-            if kept:
-                _, ctx.interval, _ = _find_keeping(recurrence, tensors, call.offsets, call.has_initial, wanted, call.kept_bytes)
+        gradients = recurrence.name_wanted(ctx.needs_input_grad[1:], call.has_initial)
+        outputs, states, kept = run_keeping(
+            recurrence, given, initials, None, call.final, call.offsets, call.transposed, call.twin, gradients, call.kept_bytes, training=call
+        )
         ctx.set_materialize_grads(False)
-        ctx.count = len(tensors)
-        offsets = [bounds for bounds in (call.offsets, call.twin) if bounds is not None]
-        ctx.packed = len(offsets)
-        ctx.save_for_backward(*tensors, *offsets, *kept)
-        return tuple(results)
+        ctx.save_for_backward(*tensors, *(bounds for bounds in (call.offsets, call.twin) if bounds is not None), *kept)
+        ctx.call = call
+        return tuple(outputs + (states if call.final else []))
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
-        saved, call = ctx.saved_tensors, ctx.call
-        tensors, rest = saved[: ctx.count], saved[ctx.count :]
-        offsets, twin = (*rest[: ctx.packed], None, None)[:2]
-        wanted = ctx.needs_input_grad[1:]
-        of = replace(call, offsets=offsets, twin=twin)  # as autograd has them
-        computed = iter(_differentiate(of, tensors, cotangents, wanted, rest[ctx.packed :], ctx.interval))
-        return (None, *[next(computed) if is_wanted else None for is_wanted in wanted])
+        saved = ctx.saved_tensors
+        if ctx.call.training is not None and not torch.is_grad_enabled():
+            found = ctx.call.training.derive(saved, cotangents, ctx.needs_input_grad)
+            if found is not NotImplemented:
+                return found
+        return _derive_saved((ctx.call, ctx.call.training, saved, ctx.needs_input_grad), *cotangents)
 
 
-def _repeat(call: _Call, given: Sequence[torch.Tensor], initials: Sequence[Any] | None) -> list[torch.Tensor] | None:
-    """Outputs and final states of a call on a GPU like one before; None where there was none. Nothing is kept there."""
-    recurrence = call.recurrence
-    if not given[0].is_cuda:
-        return None
-    names = [state.name for state in recurrence.declaration.states]
-    initial = None if initials is None else {name: state for name, state in zip(names, initials) if state is not None}
-    offsets = call.offsets if call.twin is None else (call.offsets, call.twin)
-    found = recurrence.repeat(tuple(given), {}, initial, call.final, None, offsets, call.transposed)
-    if found is None:
-        return None
-    results = list(found) if isinstance(found, tuple) else [found]
-    if call.final and isinstance(results[-1], dict):
-        results[-1:] = results[-1].values()
-    return results
+class _Repeated(torch.autograd.Function):
+    """The same for a call like one before, whose way is known."""
+
+    @staticmethod
+    def forward(ctx: Any, training: _native.Training, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        results, saved = training.run()
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*saved)
+        ctx.training = training
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        saved = ctx.saved_tensors
+        if not torch.is_grad_enabled():
+            found = ctx.training.derive(saved, cotangents, ctx.needs_input_grad)
+            if found is not NotImplemented:
+                return found
+        return _derive_saved((ctx.training.facts, ctx.training, saved, ctx.needs_input_grad), *cotangents)
 
 
+@torch.autograd.function.once_differentiable
+def _derive_saved(of: tuple[_Call, _native.Training | None, Sequence[torch.Tensor], Sequence[bool]], *cotangents: torch.Tensor | None) -> Any:
+    """The gradients of a call from what autograd has saved of it, which the next one like it is computed like."""
+    call, training, saved, needed = of
+    declaration = call.recurrence.declaration
+    count = len(declaration.inputs) + len(declaration.params) + sum(call.has_initial)
+    tensors, bounds, kept = saved[:count], saved[count : count + call.packed], saved[count + call.packed :]
+    offsets, twin = (*bounds, None, None)[:2]
+    as_saved = replace(call, offsets=offsets, twin=twin)
+
+    def note(made: _native.Call, kernel: _native.Kernel, gradients: list[torch.Tensor], size: int, takes_kept: bool) -> None:
+        if training is not None:
+            training.learn(made, kernel, saved, cotangents, needed, gradients, size, takes_kept)
+
+    computed = iter(_differentiate(as_saved, tensors, cotangents, needed[1:], kept, call.interval, note))
+    return (None, *[next(computed) if is_wanted else None for is_wanted in needed[1:]])
+
+
+# What torch.compile's own code makes its buffers by, where this PyTorch has it.
+_direct = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+_native.use_torch(
+    {
+        "tensor": torch.Tensor,
+        "parameter": torch.nn.Parameter,
+        "bytes": torch.uint8,
+        "empty": torch.empty,
+        "empty_on_cpu": getattr(_direct, "_empty_strided_cpu", None),
+        "empty_on_gpu": getattr(_direct, "_empty_strided_cuda", None),
+        "is_grad_enabled": torch.is_grad_enabled,
+        "is_negative": torch.Tensor.is_neg,
+        "increment_version": _increment or note_written,
+        "modes": [torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state],
+        "profiler": torch.autograd.profiler,
+        "forward_ad": torch.autograd.forward_ad,
+        "get_device": getattr(torch._C, "_cuda_getDevice", None),
+        "place_offsets": _place_offsets,
+        # Function.apply asks for transformations, of which there are none where a call is repeated.
+        "differentiate": super(torch.autograd.Function, _Repeated).apply,
+    }
+)
 def complete(name: str, dims: tuple[tuple[str, int], ...], types: tuple[str | None, ...], target: str | None = None) -> str:
     """The handle of the recurrence with the states of its delays, which a kernel knows: nothing to be traced."""
     recurrence = REGISTRY[name]
@@ -599,7 +639,8 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
     wanted = [tensor.requires_grad for tensor in tensors] if torch.is_grad_enabled() else []
     if _is_quiet(tensors):
         if any(wanted):
-            differentiated = _Call(recurrence, has_initial, final, offsets, twin, transposed, chosen.kept_bytes)
+            packed = sum(bounds is not None for bounds in (offsets, twin))
+            differentiated = _Call(recurrence, has_initial, final, offsets, twin, transposed, chosen.kept_bytes, packed)
             results = list(_Differentiated.apply(differentiated, *tensors))
         else:
             computed, last = _run(recurrence, given, initials, None, final, offsets, transposed, twin)

@@ -18,6 +18,7 @@ from .call_options import Indices
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
+    from . import torch as torch_calls
     from .recurrence import Recurrence
 
 #: Kernels by the index of a GPU on which they are loaded.
@@ -239,6 +240,7 @@ def run(
     every: int = 0,
     gradients: tuple[str, ...] | None = None,
     indices: Indices | None = None,
+    training: torch_calls._Call | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
     tokens, where they are wanted. With ``indices`` initial and final states are pools. For ``gradients`` nothing is kept: they find states again."""
@@ -269,7 +271,9 @@ def run(
         del read
     # Rows that lie elsewhere are copied for each call, and a call that checks its rows is none for when nobody asks for that.
     is_like_others = indices is None or (not debug.indices and all(rows is None or rows.device == device for rows in indices.name().values()))
-    if not every and is_like_others:
+    if training is not None:
+        training.learn(call, loaded.kernel, given, initials, results, states, [], [], 0, size)
+    elif not every and is_like_others:
         packed = offsets if twin is None else (offsets, twin)
         recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, packed, results, states, size, indices)
     return results, states, kept
@@ -285,8 +289,9 @@ def run_backward(
     gradients: tuple[Sequence[Any], Sequence[Any]],
     transposed: bool,
     wanted: tuple[str, ...],
-) -> None:
-    """The gradients, from cotangents of outputs and final states: those of inputs and params, and of initial states."""
+) -> tuple[_native.Call, kernels.Loaded, int]:
+    """The gradients, from cotangents of outputs and final states: those of inputs and params, and of initial states. Gives the
+    call, its kernels and the bytes of its workspace."""
     from .torch import show
 
     device = given[0].device
@@ -308,3 +313,4 @@ def run_backward(
             _get_stream(device.index),
         )
         del read
+    return call, loaded, size

@@ -236,3 +236,101 @@ def test_autograd_knows_what_was_written(gdn, how):
         fresh = torch.zeros(2, 4, 8, 16)
         for _ in range(2):
             gdn(**inputs, initial=fresh, final=fresh)
+
+
+@pytest.fixture
+def long_way_back(monkeypatch):
+    """Counts gradients that nothing was remembered for."""
+    calls = []
+    made = recur.torch._differentiate
+    monkeypatch.setattr(recur.torch, "_differentiate", lambda *arguments: calls.append(1) or made(*arguments))
+    return calls
+
+
+def train(make, inputs, state, names=None, retains=False):
+    """Results and gradients of a loss that depends on all results; of some tensors alone, where these are named."""
+    leaves = {name: tensor.detach().clone().requires_grad_() for name, tensor in {**inputs, "S": state}.items()}
+    for name, tensor in leaves.items():
+        tensor.requires_grad_(names is None or name in names)
+    results = tensors_of(make(leaves, leaves["S"]))
+    weights = [torch.linspace(-1, 1, x.numel(), dtype=x.dtype).reshape(x.shape) for x in results]
+    wanted = [leaf for leaf in leaves.values() if leaf.requires_grad]
+    found = torch.autograd.grad(results, wanted, weights, allow_unused=True, retain_graph=retains)
+    if retains:
+        again = torch.autograd.grad(results, wanted, weights, allow_unused=True)
+        assert all(one is other is None or torch.equal(one, other) for one, other in zip(found, again))
+    return [x.detach() for x in results], found
+
+
+TRAINED = {name: way for name, way in WAYS.items() if name not in ("in place", "out", "out by name", "mapping", "parameter")} | {
+    "a budget": lambda f, i, S: f(**i, initial=S, kept_bytes=0),
+    "packed": lambda f, i, S: f(**{n: x[:1] for n, x in i.items()}, initial=S, offsets=torch.tensor([0, len(i["v"][0]) // 2, len(i["v"][0])]), final=True),
+}
+
+
+@pytest.mark.parametrize("way", TRAINED)
+@pytest.mark.parametrize("names", [None, ["v", "S"], ["g"]], ids=["all", "some", "one"])
+def test_gradients_like_some_before_are_the_same(gdn, long_way, long_way_back, way, names):
+    """On other numbers in other memory, forward and backward, also where a graph is retained."""
+    state = torch.linspace(-1, 1, 2 * 4 * 8 * 16).reshape(2, 4, 8, 16)
+
+    def run(recurrence, seed, **options):
+        inputs = of_torch(draw(seed))
+        make = lambda f, given, S: TRAINED[way](f, {n: given[n] for n in inputs}, S)
+        return train(lambda leaves, S: make(recurrence, leaves, S), inputs, state, names, **options)
+
+    before = run(gdn, 0)
+    kept = [x.clone() for x in before[0]]
+    for seed in (1, 2):
+        del long_way[:], long_way_back[:]
+        results, gradients = run(gdn, seed, retains=True)
+        assert not long_way and not long_way_back
+        want, wanted = run(recur.library.gated_delta_net.with_options(), seed)
+        assert all(map(torch.equal, results, want))
+        for gradient, reference in zip(gradients, wanted):
+            assert gradient is reference is None or torch.equal(gradient, reference) and gradient.dtype == reference.dtype
+    assert all(map(torch.equal, before[0], kept))
+
+
+def test_what_autograd_promises_holds_for_gradients_like_some_before(gdn, long_way, long_way_back):
+    inputs = of_torch(draw())
+    weight = torch.linspace(-1, 1, 2 * 70 * 4 * 8).reshape(2, 70, 4, 8)
+
+    def run(function=gdn, wanted=None, **options):
+        leaves = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
+        return torch.autograd.grad(function(**leaves), [leaves[name] for name in wanted or leaves], weight, **options)
+
+    want = run()
+    for wanted in (["v"], ["q", "g"]):  # of what a call was made for
+        for _ in range(2):
+            for name, gradient in zip(wanted, run(wanted=wanted)):
+                assert torch.equal(gradient, want[list(inputs).index(name)])
+    assert len(long_way) == len(long_way_back) == 1
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x.numpy().copy(), torch.from_numpy):
+        assert all(map(torch.equal, run(), want))
+    again = lambda **leaves: torch.utils.checkpoint.checkpoint(gdn, use_reentrant=False, **leaves)
+    assert all(map(torch.equal, run(again), want))
+    assert all(map(torch.equal, run(create_graph=True), want)) and len(long_way_back) == 2
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        run(lambda **leaves: gdn(**leaves).square(), create_graph=True)[0].sum().backward()
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
+    o = gdn(**leaves)
+    with torch.no_grad():
+        assert not gdn(**leaves).requires_grad
+        leaves["q"].mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        o.sum().backward()
+    assert len(long_way) == 2  # the call without a gradient is another
+
+
+def test_gradients_of_several_threads(gdn):
+    inputs = {tokens: of_torch(draw(tokens, T=tokens)) for tokens in range(1, 5)}
+
+    def run(tokens):
+        leaves = [tensor.clone().requires_grad_() for tensor in inputs[tokens].values()]
+        return torch.autograd.grad(gdn(*leaves).square().sum(), leaves)
+
+    wanted = {tokens: run(tokens) for tokens in inputs}
+    work = lambda tokens: all(all(map(torch.equal, run(tokens), wanted[tokens])) for _ in range(50))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, [1, 2, 3, 4] * 2))
