@@ -4,7 +4,7 @@ gradients; on a GPU the data of the memories are bfloat16 beside float32 gates. 
 
     python examples/train_lm.py [loss.svg] [--recurrence kda] [--text FILE or FOLDER] [--compare]
 
-On a GPU the model has 13 million parameters and trains for some minutes; on a processor it is small, and takes one. --compare trains nothing: it
+On a GPU the model has 13 million parameters; on a processor it is small, and trains for a minute. A longer text bears more --steps. --compare trains nothing: it
 holds the gradients of the small model against those that PyTorch finds by itself, going through the tokens one by one.
 
 How a memory uses its inputs follows from their names, as in the library: q and k are vectors of length one; what begins with g or h is the
@@ -47,7 +47,7 @@ class Size:
     steps: int
 
 
-LARGE = Size(width=512, heads=4, side=128, batch=32, tokens=1024, steps=1500)
+LARGE = Size(width=512, heads=4, side=128, batch=32, tokens=1024, steps=300)
 SMALL = Size(width=64, heads=2, side=16, batch=8, tokens=128, steps=200)
 
 

@@ -88,13 +88,16 @@ public:
   /// Has the indices of a pool that a GPU has checked, for which the call waits.
   void checkIndices() { checksIndices = true; }
   /// The bytes of workspace that the call needs on the GPU of the current context.
-  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward) const;
+  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward,
+                              bool handsOver) const;
   /// Puts the computation into a stream of the current context. `workspace` is memory of its GPU. `kept`: as for `run`.
   void runOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, uintptr_t workspace,
-                int64_t workspaceBytes, uintptr_t stream, int32_t plan, nanobind::list kept, int64_t keptInterval);
+                int64_t workspaceBytes, uintptr_t stream, int32_t plan, nanobind::list kept, int64_t keptInterval,
+                nanobind::list handed);
   /// The same backward, of what `runBackward` takes; the call forward kept nothing.
   void runBackwardOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
-                        nanobind::list initials, uintptr_t workspace, int64_t workspaceBytes, uintptr_t stream);
+                        nanobind::list initials, uintptr_t workspace, int64_t workspaceBytes, uintptr_t stream,
+                        nanobind::list handed);
   /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros
   /// among the cotangents and for what is not wanted among the gradients. `kept`: as the call forward left them.
   void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
@@ -173,6 +176,8 @@ private:
     int64_t interval = 0;
   };
   Kept readKept(const Kernel &kernel, nanobind::list arrays, int64_t interval, bool isWritten);
+  /// For each state what is handed over of it, of arrays for those that the gradient takes; none where there are none.
+  std::vector<void *> readHanded(const Kernel &kernel, nanobind::list arrays, bool isWritten);
   void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
                int32_t threads, const Kept &kept) const;
   /// Puts a call with all but its arguments and its workspace into a stream.

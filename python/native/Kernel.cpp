@@ -56,6 +56,24 @@ std::vector<const recur_array_info *> Kernel::getArrays(recur_kind kind) const {
 
 int64_t Kernel::count(recur_kind kind) const { return int64_t(getArrays(kind).size()); }
 
+nb::object Kernel::listHanded() const {
+  const recur_gradient_info *gradient = nullptr;
+  int targets = 0;
+  for (const recur_recurrence *one = recurrence; one; one = one->next)
+    if (one->device == RECUR_CUDA) {
+      gradient = one->gradient;
+      ++targets;
+    }
+  if (targets != 1 || !gradient || !gradient->handing_launches)
+    return nb::none();
+  nb::list states;
+  for (int32_t i = 0; i < gradient->kept_count; ++i)
+    states.append(nb::make_tuple(gradient->kept[i], gradient->kept_dtypes[i] == RECUR_F32    ? "float32"
+                                                    : gradient->kept_dtypes[i] == RECUR_BF16 ? "bfloat16"
+                                                                                             : "float16"));
+  return nb::make_tuple(gradient->chunk, nb::tuple(states));
+}
+
 nb::list Kernel::listArrays() const {
   static constexpr const char *kinds[] = {"input", "param", "state", "output"};
   static constexpr const char *types[] = {"float32", "bfloat16", "float16", "int32"};

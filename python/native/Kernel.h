@@ -37,6 +37,10 @@ public:
     return recurrence->gradient && recurrence->gradient->kept_count ? recurrence->gradient->chunk : 0;
   }
 
+  /// What a call forward on a GPU hands over to its gradient: `(chunk, ((state, dtype), ...))`, states by their places;
+  /// None where it hands over nothing, or kernels are for several GPUs.
+  nanobind::object listHanded() const;
+
   /// Gives the call the thread's own workspace for what a summary takes. What the runtime says where it refuses; else
   /// empty.
   std::string provideSummarySpace(recur_call &call, bool backward) const;

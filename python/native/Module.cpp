@@ -43,6 +43,7 @@ NB_MODULE(_native, module) {
       .def_prop_ro("arrays", &Kernel::listArrays)
       .def_prop_ro("has_gradient", &Kernel::hasGradient)
       .def_prop_ro("gradient_chunk", &Kernel::getGradientChunk)
+      .def_prop_ro("handed", &Kernel::listHanded)
       .def_prop_ro("name", [](const Kernel &kernel) { return kernel.getRecurrence().name; })
       .def_prop_ro("target", [](const Kernel &kernel) { return kernel.getRecurrence().target; })
       .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; })
@@ -74,13 +75,13 @@ NB_MODULE(_native, module) {
       .def("run_on_torchs_threads", &Call::runOnTorchsThreads)
       .def("check_indices", &Call::checkIndices)
       .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0, "kept_interval"_a = 0,
-           "backward"_a = false)
+           "backward"_a = false, "hands_over"_a = false)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
-           "stream"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
+           "stream"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0, "handed"_a = nb::list())
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
            "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
       .def("run_backward_on_gpu", &Call::runBackwardOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a,
-           "initials"_a, "workspace"_a, "workspace_bytes"_a, "stream"_a)
+           "initials"_a, "workspace"_a, "workspace_bytes"_a, "stream"_a, "handed"_a = nb::list())
       .def("use_space", &Call::useSpace, "workspace"_a, "workspace_bytes"_a, "stream"_a)
       .def("count_summary_bytes", &Call::countSummaryBytes, "kernel"_a, "backward"_a)
       .def("summarise", &Call::summarise, "kernel"_a, "summary"_a, "maps"_a, "offsets"_a)

@@ -65,12 +65,7 @@ def choose_interval(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None
         return 0
     row = 4 * sizes.heads * sum(math.prod(shape) for _, kind, _, _, shape in kernel.arrays if kind == "state")
     if kept_bytes is None:
-        given = sum(
-            2 * _BYTES[dtype] * (sizes.groups if shared else sizes.heads) * math.prod(shape)
-            for _, kind, dtype, shared, shape in kernel.arrays
-            if kind in ("input", "output")
-        )
-        return chunk if 2 * row <= chunk * given else 0
+        return chunk if _are_few(kernel, sizes, row, chunk) else 0
 
     def fits(chunks: int) -> bool:
         return bool(sizes.count_rows(chunks * chunk) * row <= kept_bytes)
@@ -85,6 +80,30 @@ def choose_interval(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None
     return most * chunk
 
 
+def _are_few(kernel: _native.Kernel, sizes: Sizes, row: Any, chunk: int) -> bool:
+    """Whether rows of so many bytes, one for each chunk, take at most half of what inputs, outputs, their cotangents and gradients do."""
+    given = sum(
+        2 * _BYTES[dtype] * (sizes.groups if shared else sizes.heads) * math.prod(shape)
+        for _, kind, dtype, shared, shape in kernel.arrays
+        if kind in ("input", "output")
+    )
+    return bool(2 * row <= chunk * given)
+
+
+def list_handed(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None) -> tuple[list[Sequence[Any]], list[str]]:
+    """The shapes and types of the states that a call on a GPU hands over to its gradient, by the same budget; none where nothing is:
+    every chunk's or none, for a launch leaves them by the way."""
+    if kernel.handed is None or kept_bytes == 0:
+        return [], []
+    chunk, taken = kernel.handed
+    states = [shape for _, kind, _, _, shape in kernel.arrays if kind == "state"]
+    row = sizes.heads * sum(_BYTES[dtype] * math.prod(states[place]) for place, dtype in taken)
+    fits = _are_few(kernel, sizes, row, chunk) if kept_bytes is None else bool(sizes.count_rows(chunk) * row <= kept_bytes)
+    if not fits:
+        return [], []
+    return [(sizes.count_rows(chunk), sizes.heads, *states[place]) for place, _ in taken], [dtype for _, dtype in taken]
+
+
 def list_shapes(kernel: _native.Kernel, sizes: Sizes, interval: int) -> list[Sequence[Any]]:
     """The shapes of what is kept; none where nothing is."""
     if not interval:
@@ -94,17 +113,25 @@ def list_shapes(kernel: _native.Kernel, sizes: Sizes, interval: int) -> list[Seq
 
 
 def obtain(
-    recurrence: Recurrence, known: Mapping[str, int], dtype: str, gradients: Sequence[str], sizes: Sizes, kept_bytes: int | None
+    recurrence: Recurrence,
+    known: Mapping[str, int],
+    dtype: str,
+    gradients: Sequence[str],
+    sizes: Sizes,
+    kept_bytes: int | None,
+    target: str | None = None,
 ) -> tuple[Loaded | None, int]:
     """The kernel for a call forward whose gradients are wanted, with the interval of the states that it keeps; none, and 0, where
-    nothing is kept."""
+    nothing is kept. With ``target`` it is one on a GPU, which hands them over."""
     asked = (*sorted(known.items()), dtype, *gradients)
     if kept_bytes == 0 or asked in recurrence.without_gradient:
         return None, 0
     try:
-        loaded = recurrence.obtain_gradient(known, dtype, gradients)
+        loaded = recurrence.obtain_gradient(known, dtype, gradients, target)
     except (NoGradientError, CompileError):  # it is told why when the gradient is computed
         recurrence.without_gradient.add(asked)
         return None, 0
     interval = choose_interval(loaded.kernel, sizes, kept_bytes)
+    if target is not None:
+        interval = loaded.kernel.handed[0] if loaded.kernel.handed and list_handed(loaded.kernel, sizes, kept_bytes)[0] else 0
     return (loaded, interval) if interval else (None, 0)

@@ -132,11 +132,12 @@ def make_results(
     return results, list(finals or [None] * len(state_shapes))
 
 
-def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets: Any) -> list[torch.Tensor]:
+def allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets: Any, types: Sequence[str] | None = None) -> list[torch.Tensor]:
     """Packed sequences may have fewer rows than there is room for, which are zero then: the same each time."""
+    types = types or ["float32"] * len(shapes)
     if offsets is None:
-        return allocate(shapes, ["float32"] * len(shapes), like)
-    return [like.new_zeros(list(shape), dtype=torch.float32) for shape in shapes]
+        return allocate(shapes, types, like)
+    return [like.new_zeros(list(shape), dtype=getattr(torch, dtype)) for shape, dtype in zip(shapes, types)]
 
 
 def read(
@@ -195,7 +196,7 @@ def run_keeping(
     training: _Call | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The same with the states that are kept for these gradients, where any are wanted, or for the caller before every so many
-    tokens. With ``indices`` initial and final states are pools. On a GPU none are kept for gradients. ``training`` is told of a call that autograd knows of."""
+    tokens. With ``indices`` initial and final states are pools. ``training`` is told of a call that autograd knows of."""
     given = [resolve(tensor) for tensor in given]
     initials = initials and [resolve(state) for state in initials]
     written = [*(outputs or ()), *(() if isinstance(finals, bool) else finals)]
@@ -208,7 +209,7 @@ def run_keeping(
 
         names = None if gradients is None else tuple(gradients)
         computed = torch_gpu.run(
-            recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names, indices, training
+            recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names, indices, kept_bytes, training
         )
         note_written(written)
         return computed
@@ -221,7 +222,7 @@ def run_keeping(
         kept_shapes = keeping.list_shapes(loaded.kernel, sizes, interval) if loaded else []
     loaded = loaded or recurrence.obtain(call.key)
     results, states = make_results(call, loaded, outputs, finals, given[0])
-    kept = flat = _allocate_kept(kept_shapes, given[0], offsets)
+    kept = flat = allocate_kept(kept_shapes, given[0], offsets)
     if every:
         from . import torch_kept
 
@@ -310,10 +311,10 @@ def _find_keeping(
 ) -> tuple[Any, int, keeping.Sizes]:
     """The kernel of a call forward whose gradient is wanted, and the interval of the states that it keeps, as a call finds them."""
     dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets, has_initial)
-    if not any(wanted) or tensors[0].is_cuda:
+    if not any(wanted):
         return None, 0, sizes
     names = recurrence.name_wanted(wanted, has_initial)
-    return (*keeping.obtain(recurrence, dims, dtype, names, sizes, kept_bytes), sizes)
+    return (*keeping.obtain(recurrence, dims, dtype, names, sizes, kept_bytes, find_target(recurrence, tensors[0])), sizes)
 
 
 @_forward.register_fake
@@ -345,7 +346,10 @@ def _(
             states.append((sequences, sizes.heads, *(shape[::-1] if transposed and len(shape) == 2 else shape)))
     results = allocate(outputs, loaded.output_types, tensors[0])
     results += allocate(states, loaded.state_types, tensors[0]) if final else []
-    return results + _allocate_kept(keeping.list_shapes(kernel, sizes, interval), tensors[0], offsets)
+    if target:
+        shapes, kinds = keeping.list_handed(kernel, sizes, kept_bytes) if interval else ([], [])
+        return results + allocate_kept(shapes, tensors[0], offsets, kinds)
+    return results + allocate_kept(keeping.list_shapes(kernel, sizes, interval), tensors[0], offsets)
 
 
 @torch.library.custom_op("recur::backward", mutates_args=(), device_types=("cpu", "cuda"))
@@ -424,11 +428,12 @@ def _differentiate(
         from . import torch_gpu
 
         of_given = (gradients[: len(given)], states)
-        call, loaded, size = torch_gpu.run_backward(
-            recurrence, given, initials, of.offsets, of.twin, (of_outputs, of_finals), of_given, of.transposed, names
+        handed = (kept_interval, kept)
+        call, loaded, size, takes_kept = torch_gpu.run_backward(
+            recurrence, given, initials, of.offsets, of.twin, (of_outputs, of_finals), of_given, of.transposed, names, handed
         )
         if note is not None:
-            note(call, loaded.kernel, made, size, False)
+            note(call, loaded.kernel, made, size, takes_kept)
         return made
     call = read(recurrence, given, initials, of.offsets, of.transposed)
     loaded = recurrence.obtain_gradient_of(call.key, names)

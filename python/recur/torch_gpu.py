@@ -16,6 +16,7 @@ import torch
 from . import _native, debug, kernels
 from .call_options import Indices
 from .errors import ArgumentError
+from .kept import Sizes, list_handed
 
 if TYPE_CHECKING:
     from . import torch as torch_calls
@@ -240,11 +241,13 @@ def run(
     every: int = 0,
     gradients: tuple[str, ...] | None = None,
     indices: Indices | None = None,
+    kept_bytes: int | None = None,
     training: torch_calls._Call | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
-    tokens, where they are wanted. With ``indices`` initial and final states are pools. For ``gradients`` nothing is kept: they find states again."""
-    from .torch import make_results, show
+    tokens, where they are wanted. With ``indices`` initial and final states are pools. For ``gradients`` states are handed over, in at
+    most ``kept_bytes``; where none are, they are found again."""
+    from .torch import allocate_kept as allocate_handed, make_results, show
     from .torch_kept import allocate as allocate_kept
 
     device = given[0].device
@@ -256,7 +259,13 @@ def run(
         _check(recurrence, loaded, device)
         results, states = make_results(call, loaded, outputs, finals, given[0])
         kept, flat = allocate_kept(call, loaded.kernel, given[0], offsets, every)
-        size = call.count_workspace_bytes(loaded.kernel, kept_interval=every)
+        handed: list[torch.Tensor] = []
+        if gradients is not None and not every and indices is None:
+            B, T = given[0].shape[:2]
+            of = Sizes(B, T, *call.heads, None if offsets is None else offsets.shape[0] - 1)
+            shapes, types = list_handed(loaded.kernel, of, kept_bytes)
+            kept = handed = allocate_handed(shapes, given[0], offsets, types)
+        size = call.count_workspace_bytes(loaded.kernel, kept_interval=every, hands_over=bool(handed))
         workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
         call.run_on_gpu(
             loaded.kernel,
@@ -267,16 +276,26 @@ def run(
             _get_stream(index),
             kept=[show(state) for state in flat],
             kept_interval=every,
+            handed=[show(state) for state in handed],
         )
         del read
     # Rows that lie elsewhere are copied for each call, and a call that checks its rows is none for when nobody asks for that.
     is_like_others = indices is None or (not debug.indices and all(rows is None or rows.device == device for rows in indices.name().values()))
     if training is not None:
-        training.learn(call, loaded.kernel, given, initials, results, states, [], [], 0, size)
-    elif not every and is_like_others:
+        chunk, taken = loaded.kernel.handed if handed and loaded.kernel.handed else (0, ())
+        training.learn(call, loaded.kernel, given, initials, results, states, handed, [place for place, _ in taken], chunk, size)
+    elif not every and not handed and is_like_others:
         packed = offsets if twin is None else (offsets, twin)
         recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, packed, results, states, size, indices)
     return results, states, kept
+
+
+def _is_taken(kernel: _native.Kernel, chunk: int, states: Sequence[torch.Tensor]) -> bool:
+    """Whether the gradient takes what was handed over: where fewer gradients are wanted than the call forward knew of, it may be that of
+    another kernel."""
+    if not states or kernel.handed is None or kernel.handed[0] != chunk:
+        return False
+    return [str(state.dtype).removeprefix("torch.") for state in states] == [dtype for _, dtype in kernel.handed[1]]
 
 
 def run_backward(
@@ -289,9 +308,10 @@ def run_backward(
     gradients: tuple[Sequence[Any], Sequence[Any]],
     transposed: bool,
     wanted: tuple[str, ...],
-) -> tuple[_native.Call, kernels.Loaded, int]:
-    """The gradients, from cotangents of outputs and final states: those of inputs and params, and of initial states. Gives the
-    call, its kernels and the bytes of its workspace."""
+    handed: tuple[int, Sequence[torch.Tensor]] = (0, ()),
+) -> tuple[_native.Call, kernels.Loaded, int, bool]:
+    """The gradients, from cotangents of outputs and final states: those of inputs and params, and of initial states. ``handed`` is the
+    chunk of which states were handed over, and these. Gives the call, its kernels, the bytes of its workspace, and whether it took them."""
     from .torch import show
 
     device = given[0].device
@@ -300,7 +320,8 @@ def run_backward(
         loaded = recurrence.obtain_gradient_of(call.key, wanted, find_target(recurrence, device))
         _check(recurrence, loaded, device)
         outputs, finals = ([_lay_out(recurrence, x, leading, "a cotangent") for x in tensors] for tensors, leading in zip(cotangents, (3, 2)))
-        size = call.count_workspace_bytes(loaded.kernel, backward=True)
+        states = list(handed[1]) if _is_taken(loaded.kernel, *handed) else []
+        size = call.count_workspace_bytes(loaded.kernel, backward=True, hands_over=bool(states))
         workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
         call.run_backward_on_gpu(
             loaded.kernel,
@@ -311,6 +332,7 @@ def run_backward(
             0 if workspace is None else workspace.data_ptr(),
             size,
             _get_stream(device.index),
+            handed=[show(state) for state in states],
         )
         del read
-    return call, loaded, size
+    return call, loaded, size, bool(states)

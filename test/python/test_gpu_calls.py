@@ -124,3 +124,54 @@ print(json.dumps({"shapes": shapes, "launched": launched, "messages": messages})
         name + "sequence_offsets decrease: [2] is 2, after 3",
         name + "a GPU reads offsets in its own memory, as device_offsets; they are given as sequence_offsets alone",
     ]
+
+
+def test_states_that_are_handed_over():
+    """The call forward stores them by launches of its own, and the one backward needs none that find them again."""
+    facts = run("""
+attention = recur.library.linear_attention.with_options(quick=True)
+side, tokens, heads = 16, 130, 2
+half = lambda *shape: numpy.ones(shape, numpy.uint16)
+def view(array, dtype="bfloat16"):
+    return _native.View.from_pointer(array.ctypes.data, dtype, array.shape, [stride // array.itemsize for stride in array.strides], array, 3)
+given = [half(1, tokens, heads, side) for _ in range(3)]
+call = _native.Call(attention.signature, [view(x) for x in given], None, None, False, None, 3)
+kernel = attention.obtain_gradient({"K": side, "V": side}, call.key[1], (), "sm_90a").kernel
+chunk, states = kernel.handed
+rows = -(-tokens // chunk)
+handed, out = half(rows, heads, side, side), half(1, tokens, heads, side)
+kernel.load_on_gpu()
+
+def forward(handed):
+    before, size = fake.launches, call.count_workspace_bytes(kernel, hands_over=bool(handed))
+    call.run_on_gpu(kernel, [view(out)], [None], aligned, size, 77, handed=handed)
+    return fake.launches - before
+
+def backward(handed):
+    before, size = fake.launches, call.count_workspace_bytes(kernel, backward=True, hands_over=bool(handed))
+    made = [numpy.ones_like(x) for x in given]
+    call.run_backward_on_gpu(kernel, [view(out)], [None], [view(x) for x in made], [None], aligned, size, 77, handed=handed)
+    return fake.launches - before
+
+workspace = numpy.zeros(1 << 24, numpy.uint8)
+aligned = (workspace.ctypes.data + 255) // 256 * 256
+counts = [forward([]), backward([]), forward([view(handed)]), backward([view(handed)])]
+messages = [message(lambda one=one: forward(one)) for one in (
+    [view(handed[1:])], [view(handed.view(numpy.float32), "float32")], [view(handed), view(handed)], [view(half(rows, heads, 2 * side, side)[:, :, ::2])],
+)]
+none = [other.handed for other in (recur.library.gated_delta_net.with_options(quick=True).obtain((
+    (2, 4), "float32"), None).kernel,)]
+print(json.dumps({"states": states, "rows": rows, "counts": counts, "messages": messages, "none": none}))
+""")
+    assert facts["states"] == [[0, "bfloat16"]] and facts["none"] == [None]
+    without, again, handing, taking = facts["counts"]
+    assert without >= 1 and handing >= 1 and taking < again
+    shape = f"it is dense, bfloat16 and of at least {facts['rows']} rows"
+    name = "ArgumentError: linear_attention: the state 'S' that is handed over has the shape "
+    rows = facts["rows"]
+    assert facts["messages"] == [
+        f"{name}[{rows - 1}, 2, 16, 16]; {shape}",
+        f"{name}[{rows}, 2, 16, 8]; {shape}",
+        "ArgumentError: linear_attention: there are 2 arrays for 1 states that are handed over",
+        f"{name}[{rows}, 2, 16, 16]; {shape}",
+    ]

@@ -1,0 +1,73 @@
+"""What a call on a GPU hands over to its gradient, as far as that can be told without a GPU: which states and when, and what a trace knows."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import recur
+from recur import kept
+
+#: Of linear attention, with chunks of 64 tokens.
+SIDE = 16
+ARRAYS = [("q", "input", "bfloat16", True, (SIDE,)), ("k", "input", "bfloat16", True, (SIDE,)), ("v", "input", "bfloat16", False, (SIDE,))]
+ARRAYS += [("S", "state", "float32", False, (SIDE, SIDE)), ("z", "state", "float32", False, (SIDE,)), ("o", "output", "bfloat16", False, (SIDE,))]
+
+
+def make_kernel(handed, sides=1):
+    """Stands in for one whose states are so many times as large in each side."""
+    arrays = [(*array[:4], tuple(sides * side for side in array[4])) if array[1] == "state" else array for array in ARRAYS]
+    return SimpleNamespace(arrays=arrays, handed=handed)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_the_budget_decides(dtype):
+    """All chunks' states or none: of two sequences of 130 tokens, three rows each."""
+    kernel, sizes = make_kernel((64, ((0, dtype),))), kept.Sizes(2, 130, 4, 2)
+    own = [(6, 4, SIDE, SIDE)], [dtype]
+    needed = 6 * 4 * SIDE * SIDE * (2 if dtype == "bfloat16" else 4)
+    for kept_bytes, want in ((None, own), (needed, own), (needed - 1, ([], [])), (0, ([], []))):
+        assert kept.list_handed(kernel, sizes, kept_bytes) == want
+    packed = kept.Sizes(1, 130, 4, 2, sequences=5)
+    assert kept.list_handed(kernel, packed, None) == ([(130 // 64 + 5, 4, SIDE, SIDE)], [dtype])
+
+
+def test_few_bytes_are_handed_over_without_a_budget():
+    """At most half of what inputs, outputs and their gradients take, however long sequences are: here 2 * 64 * 2 * (2 * 2 + 4 + 4) / 4 * 16."""
+    for sides, fits in ((1, True), (2, True), (8, False)):
+        for tokens in (1, 64, 100000):
+            shapes, _ = kept.list_handed(make_kernel((64, ((0, "bfloat16"),)), sides), kept.Sizes(1, tokens, 4, 2), None)
+            assert bool(shapes) == fits, (sides, tokens)
+
+
+def test_only_what_the_gradient_takes_is_handed_over():
+    assert kept.list_handed(make_kernel(None), kept.Sizes(2, 130, 4, 2), None) == ([], [])
+    shapes, dtypes = kept.list_handed(make_kernel((64, ((1, "float32"),))), kept.Sizes(2, 130, 4, 2), None)
+    assert shapes == [(6, 4, SIDE)] and dtypes == ["float32"]
+
+
+@pytest.fixture(scope="module")
+def attention():
+    return recur.library.linear_attention.with_options(quick=True)
+
+
+@pytest.mark.parametrize("kept_bytes", [None, 0])
+def test_a_trace_knows_what_is_handed_over(attention, kept_bytes, monkeypatch):
+    """By tensors without memory on a GPU that is not there."""
+    torch = pytest.importorskip("torch")
+    import recur.torch
+    from recur import torch_gpu
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    monkeypatch.setattr(torch_gpu, "_get_capability", lambda index: (9, 0))
+    chunk, states = attention.obtain_gradient({"K": SIDE, "V": SIDE}, "bfloat16", (), "sm_90a").kernel.handed
+    assert states == ((0, "bfloat16"),)
+    want = [] if kept_bytes == 0 else [(2 * -(-130 // chunk), 4, SIDE, SIDE)]
+    with FakeTensorMode():
+        given = [torch.empty(2, 130, 4, SIDE, device="cuda:0", dtype=torch.bfloat16) for _ in range(3)]
+        o, S, *handed = torch.ops.recur.forward(given, None, attention.handle, [], False, True, [True] * 3, kept_bytes)
+        assert o.shape == (2, 130, 4, SIDE) and S.shape == (2, 4, SIDE, SIDE) and o.is_cuda
+        assert [x.shape for x in handed] == want
+        assert all(x.is_cuda and x.dtype == torch.bfloat16 for x in handed)
+        assert len(torch.ops.recur.forward(given, None, attention.handle, [], False, True, [], kept_bytes)) == 2  # no gradient is wanted
+        found = torch.ops.recur.backward(given, None, [o, None], attention.handle, [], False, True, [True, False, True], handed, chunk if handed else 0)
+        assert [x.shape for x in found] == [given[0].shape, given[2].shape]
