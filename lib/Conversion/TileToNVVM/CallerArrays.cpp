@@ -55,24 +55,26 @@ KernelLowering::Row KernelLowering::findRow(WordOf<abi::ArrayWord> array, WordOf
     }
     return {choice.getResult(0), choice.getResult(1), choice.getResult(2)};
   };
-  auto findInPool = [&](Value rows, Value number) -> Row {
-    auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
-    auto load = [&] {
-      return team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), number, word32), word32);
-    };
-    Value row = team.choose(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, number, none), load,
-                            team.constant(-1));
+  auto findInPool = [&](Value row) -> Row {
     Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
                                           team.narrow(pool(abi::RowCountWord))); // a negative one is large then
     return {team.select(isThere, array(abi::DataWord), pool(abi::AbsentWord)),
             team.select(isThere, inArray(team.widen(row)), none),
             team.select(isThere, array(abi::HeadStrideWord), pool(abi::AbsentHeadStrideWord))};
   };
-  if (multiple)
-    return findInPool(word(abi::IntervalRowsWord, word64), multiple);
+  if (rowAtMultiple)
+    return findInPool(rowAtMultiple);
+  auto loadRow = [&](Value rows, Value number) {
+    auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+    auto load = [&] {
+      return team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), number, word32), word32);
+    };
+    Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, number, none);
+    return team.choose(isThere, load, team.constant(-1));
+  };
   return choose(word(abi::PoolsWord, word64), [&] {
     Value rows = pool(abi::RowsWord);
-    return choose(rows, [&] { return findInPool(rows, findRowNumber(pool)); });
+    return choose(rows, [&] { return findInPool(loadRow(rows, findRowNumber(pool))); });
   });
 }
 

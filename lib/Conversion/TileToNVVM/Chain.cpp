@@ -23,6 +23,7 @@ using namespace recur::tile;
 using recur::analysis::StateChain;
 
 static constexpr int64_t unit = 16;
+static constexpr int64_t announcedOffset = 192; // of what is announced of multiples, behind all barriers
 
 namespace {
 
@@ -41,6 +42,18 @@ private:
   Value come(Value stage) { return barrier(2 * chain.stages, stage); }
   /// Of the state to begin with, for which shared memory is in use.
   Value begun() { return t.add(barriers, 8 * 3 * chain.stages); }
+  /// Where two numbers of 32 bits are announced with the chunk of a token: the row of a pool to which its state goes,
+  /// negative for none; and where the stretch behind the chunk ends. Those who read this may be as many chunks behind
+  /// as there are stages, and one more.
+  Value announced(Value token) {
+    scf::ForOp loop = chain.loop;
+    Value number = t.narrow(arith::DivUIOp::create(t.builder, t.loc, token, values.lookup(loop.getStep())));
+    if (chunksBefore)
+      number = t.add(number, chunksBefore);
+    Value place = t.add(barriers, t.add(t.multiply(t.remainder(number, 2 * chain.stages), 8), announcedOffset));
+    return LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace),
+                                    place);
+  }
   /// What is made of loads has come too.
   Value ready(Value stage) { return chain.interactions.empty() ? full(stage) : barrier(3 * chain.stages + 1, stage); }
   // Of tiles that are stored (the state, and then values), made and free again: the CTA's own barriers by their
@@ -49,6 +62,8 @@ private:
   static int64_t free(int64_t tile) { return 3 + 2 * tile; }
   int64_t meetingThreads() const { return StateChain::stateThreads + chain.storeThreads; }
   bool takesSummaries() const { return kernel.summaries && !kernel.summaries->isMade; }
+  /// Those that keep states of all chunks have no pools.
+  bool keepsMultiples() const { return kernel.multiples && !makesSummaries() && !chain.kept; }
   bool makesSummaries() const { return kernel.summaries && kernel.summaries->isMade; }
   Value parity(Value number) { return arith::AndIOp::create(t.builder, t.loc, number, t.constant(1)); }
 
@@ -74,14 +89,17 @@ private:
   void loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned);
   void arriveAfterLoads(const Chunk &chunk, Value areAligned);
   void announce();
+  SmallVector<Value> beginMultiples();
+  SmallVector<Value> announceMultiple(ValueRange held, Value first);
   void interact();
 
   void keep();
   SmallVector<Value> loadState();
   SmallVector<Value> beginState();
-  void storeState(ValueRange state);
-  void storeOnTheWay(ValueRange state, const CallerArray &array);
-  void storeAtMultiple(ValueRange state, Value first);
+  void storeState(ValueRange state, const CallerArray &array);
+  SmallVector<Value> keepChunks(Value begin, Value end, ValueRange state);
+  Value keepStretches(SmallVector<Value> &state);
+  Value storeAtMultiple(ValueRange state, Value end);
   void leaveState(ValueRange state, const Chunk &chunk);
   /// The channel of one of a thread's numbers of the state.
   Value channelOf(int64_t index) {
@@ -304,6 +322,37 @@ void ChainCode::load() {
   arriveAfterLoads(chunk, aligned);
 }
 
+/// The next multiple, its number, and its row of a pool, which is asked for long before it is reached.
+SmallVector<Value> ChainCode::beginMultiples() {
+  Value none = arith::ConstantIntOp::create(t.builder, t.loc, 0, 64);
+  Value areKept =
+      arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, kernel.multiples->getInterval(), none);
+  Value row = t.choose(areKept, [&] { return kernel.multiples->findRow(t.constant(0)); }, t.constant(-1));
+  return {kernel.multiples->findNext(values.lookup(scf::ForOp(chain.loop).getLowerBound())), t.constant(0), row};
+}
+
+SmallVector<Value> ChainCode::announceMultiple(ValueRange held, Value first) {
+  auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
+    return arith::CmpIOp::create(t.builder, t.loc, predicate, a, b);
+  };
+  scf::ForOp loop = chain.loop;
+  Value next = held[0], number = held[1], row = held[2], all = values.lookup(loop.getUpperBound());
+  Value end = t.addWide(first, values.lookup(loop.getStep()));
+  Value isIts = arith::AndIOp::create(t.builder, t.loc, compare(arith::CmpIPredicate::eq, end, next),
+                                      compare(arith::CmpIPredicate::sle, end, all));
+  Value behind = t.select(isIts, t.addWide(next, kernel.multiples->getInterval()), next);
+  t.when(t.below(t.thread, t.constant(1)), [&] {
+    Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getI32Type()));
+    Value until = t.narrow(arith::MinSIOp::create(t.builder, t.loc, behind, all));
+    both = LLVM::InsertElementOp::create(t.builder, t.loc, both, t.select(isIts, row, t.constant(-1)), t.constant(0));
+    both = LLVM::InsertElementOp::create(t.builder, t.loc, both, until, t.constant(1));
+    t.store(both, announced(first));
+  });
+  Value numberBehind = t.add(number, 1);
+  return {behind, t.select(isIts, numberBehind, number),
+          t.choose(isIts, [&] { return kernel.multiples->findRow(numberBehind); }, row)};
+}
+
 void ChainCode::announce() {
   // This warp has time for numbers, and for what a segment makes of a state, where that is a factor for each column.
   ChainNumbers numbers(t, chain, arrays);
@@ -313,6 +362,8 @@ void ChainCode::announce() {
   const size_t asked = carried.size();
   if (hasFactors)
     llvm::append_range(carried, factors.begin());
+  if (keepsMultiples())
+    llvm::append_range(carried, beginMultiples());
   scf::ForOp chunks = forChunks(carried);
   OpBuilder::InsertionGuard guard(t.builder);
   t.builder.setInsertionPointToEnd(chunks.getBody());
@@ -326,6 +377,8 @@ void ChainCode::announce() {
   numbers.make(held.take_front(asked), chunk.values, numbersOf(chunk));
   if (hasFactors)
     llvm::append_range(next, factors.take(held.drop_front(asked), numbersOf(chunk)));
+  if (keepsMultiples())
+    llvm::append_range(next, announceMultiple(held.drop_front(asked), chunks.getInductionVar()));
   if (!carried.empty())
     scf::YieldOp::create(t.builder, t.loc, next);
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
@@ -408,17 +461,8 @@ SmallVector<Value> ChainCode::loadState() {
   return llvm::to_vector_of<Value>(choice.getResults());
 }
 
-void ChainCode::storeState(ValueRange state) {
-  CallerArray array = kernel.findFinal();
-  t.when(isPresent(t, array), [&] {
-    forPlacesInState(array, [&](int64_t index, Value place) {
-      storeInState(array, index, t.convert(state[index], array.type.getElementType()), place);
-    });
-  });
-}
-
 /// Two numbers at a time, if columns lie side by side. Places are found anew each time: registers are for the state.
-void ChainCode::storeOnTheWay(ValueRange state, const CallerArray &array) {
+void ChainCode::storeState(ValueRange state, const CallerArray &array) {
   Type element = array.type.getElementType();
   Value lane = std::exchange(t.lane, code.forget(t.lane)), warp = std::exchange(t.warp, code.forget(t.warp));
   auto inPairs = [&] {
@@ -444,11 +488,18 @@ void ChainCode::storeOnTheWay(ValueRange state, const CallerArray &array) {
   t.warp = warp;
 }
 
-void ChainCode::storeAtMultiple(ValueRange state, Value first) {
-  Value end = t.addWide(first, values.lookup(scf::ForOp(chain.loop).getStep()));
-  kernel.atMultiple(end, values.lookup(scf::ForOp(chain.loop).getUpperBound()), [&](const CallerArray &array) {
-    t.when(isPresent(t, array), [&] { storeOnTheWay(state, array); });
+/// Behind a stretch, if its end is a multiple: gives where the next stretch ends, or the same end where there is none.
+Value ChainCode::storeAtMultiple(ValueRange state, Value end) {
+  Value one = arith::ConstantIntOp::create(t.builder, t.loc, 1, 64);
+  Value last = arith::SubIOp::create(t.builder, t.loc, end, one);
+  Value both = t.load(announced(last), VectorType::get(2, t.builder.getI32Type()));
+  Value row = LLVM::ExtractElementOp::create(t.builder, t.loc, both, t.constant(0));
+  Value isThere = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::sge, row, t.constant(0));
+  t.when(isThere, [&] {
+    CallerArray array = kernel.multiples->findArray(row);
+    t.when(isPresent(t, array), [&] { storeState(state, array); });
   });
+  return t.widen(LLVM::ExtractElementOp::create(t.builder, t.loc, both, t.constant(1)));
 }
 
 /// To where the chunk has its state at the beginning.
@@ -460,7 +511,7 @@ void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
   if (chain.segment) // of a chunk that is another CTA's, nothing
     isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(t.constant(0), narrow(chunk, kept.getRows())));
   array.pointer = t.offset(array.pointer, first, array.type.getElementType());
-  t.when(isThere, [&] { storeOnTheWay(state, array); });
+  t.when(isThere, [&] { storeState(state, array); });
 }
 
 SmallVector<Value> ChainCode::beginState() {
@@ -482,32 +533,68 @@ void ChainCode::awaitStores() {
     code.meet(free(int64_t(number) + 1), meetingThreads());
 }
 
+/// The chunks that begin from one token on and before another.
+SmallVector<Value> ChainCode::keepChunks(Value begin, Value end, ValueRange carried) {
+  Value step = values.lookup(scf::ForOp(chain.loop).getStep());
+  auto chunks = scf::ForOp::create(t.builder, t.loc, begin, end, step, carried);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(chunks.getBody());
+  Chunk chunk = chunkOf(chunks.getInductionVar());
+  if (chain.kept && !chain.keepsRounded())
+    leaveState(chunks.getRegionIterArgs(), chunk);
+  auto waitForLoads = [&] { code.wait(ready(chunk.stage), parity(chunk.round)); };
+  auto narrowed = [&](Value number) { return narrow(chunk, number); };
+  auto leave = [&](int64_t tile, llvm::function_ref<void()> fill) {
+    t.when(t.below(t.constant(0), chunk.number), [&] { code.meet(free(tile), meetingThreads()); });
+    fill();
+    code.arriveAndGoOn(made(tile), meetingThreads());
+  };
+  SmallVector<Value> state = emitChainSteps(
+      t, chain, {base, stageOf(chunk), numbersOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
+  code.arrive(empty(chunk.stage));
+  scf::YieldOp::create(t.builder, t.loc, state);
+  return llvm::to_vector_of<Value>(chunks.getResults());
+}
+
+/// Up to the next multiple, and so on. What is done there stands behind the loop over chunks: within it, it would make
+/// the chunks of other calls longer. Where a stretch ends is announced, for all registers are the chunks'. Changes the
+/// state to the last one, and gives where the chunks end.
+Value ChainCode::keepStretches(SmallVector<Value> &state) {
+  scf::ForOp loop = chain.loop;
+  Value begin = values.lookup(loop.getLowerBound()), all = values.lookup(loop.getUpperBound());
+  Value first = arith::MinSIOp::create(t.builder, t.loc, kernel.multiples->findNext(begin), all);
+  SmallVector<Value> carried{begin, first};
+  llvm::append_range(carried, state);
+  auto types = llvm::to_vector_of<Type>(ValueRange(carried).getTypes());
+  auto stretches = scf::WhileOp::create(t.builder, t.loc, types, carried);
+  SmallVector<Location> places(types.size(), t.loc);
+  OpBuilder::InsertionGuard guard(t.builder);
+  Block *before = t.builder.createBlock(&stretches.getBefore(), {}, types, places);
+  Value isLeft = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::slt, before->getArgument(0),
+                                       before->getArgument(1));
+  scf::ConditionOp::create(t.builder, t.loc, isLeft, before->getArguments());
+  Block *body = t.builder.createBlock(&stretches.getAfter(), {}, types, places);
+  Value end = body->getArgument(1);
+  SmallVector<Value> now = keepChunks(body->getArgument(0), end, body->getArguments().drop_front(2));
+  Value next = storeAtMultiple(now, end);
+  now.insert(now.begin(), {end, next});
+  scf::YieldOp::create(t.builder, t.loc, now);
+  state = llvm::to_vector_of<Value>(stretches.getResults().drop_front(2));
+  return stretches.getResult(0);
+}
+
 void ChainCode::keep() {
-  scf::ForOp chunks = forChunks(beginState());
-  {
-    OpBuilder::InsertionGuard guard(t.builder);
-    t.builder.setInsertionPointToEnd(chunks.getBody());
-    Chunk chunk = chunkOf(chunks.getInductionVar());
-    if (chain.kept && !chain.keepsRounded())
-      leaveState(chunks.getRegionIterArgs(), chunk);
-    auto waitForLoads = [&] { code.wait(ready(chunk.stage), parity(chunk.round)); };
-    auto narrowed = [&](Value number) { return narrow(chunk, number); };
-    auto leave = [&](int64_t tile, llvm::function_ref<void()> fill) {
-      t.when(t.below(t.constant(0), chunk.number), [&] { code.meet(free(tile), meetingThreads()); });
-      fill();
-      code.arriveAndGoOn(made(tile), meetingThreads());
-    };
-    SmallVector<Value> state = emitChainSteps(
-        t, chain, {base, stageOf(chunk), numbersOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
-    code.arrive(empty(chunk.stage));
-    if (!makesSummaries() && !chain.kept) // those that keep states of all chunks have no pools
-      storeAtMultiple(state, chunks.getInductionVar());
-    scf::YieldOp::create(t.builder, t.loc, state);
-  }
-  if (makesSummaries())
-    emitSummary(t, chain, *kernel.summaries, chunks.getResults());
+  scf::ForOp loop = chain.loop;
+  SmallVector<Value> state = beginState();
+  Value end = values.lookup(loop.getUpperBound());
+  if (keepsMultiples())
+    end = keepStretches(state);
   else
-    storeState(chunks.getResults());
+    state = keepChunks(values.lookup(loop.getLowerBound()), end, state);
+  if (makesSummaries())
+    return emitSummary(t, chain, *kernel.summaries, state);
+  CallerArray array = kernel.findFinal(end);
+  t.when(isPresent(t, array), [&] { storeState(state, array); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,20 @@ struct ArrayMap {
   mlir::Value address, column, head, sequence;
 };
 
+/// Multiples of tokens at which a call may keep the state, in rows of a pool. Numbers of tokens are of 64 bits here.
+class ChainMultiples {
+public:
+  virtual ~ChainMultiples() = default;
+  /// How far multiples are apart; 0 where the call keeps no states on the way.
+  virtual mlir::Value getInterval() = 0;
+  /// The first multiple behind so many tokens of the unit; more than there are tokens if the call keeps none.
+  virtual mlir::Value findNext(mlir::Value tokens) = 0;
+  /// The row of the unit's multiple of this number; negative where it has none.
+  virtual mlir::Value findRow(mlir::Value number) = 0;
+  /// Where the state goes in such a row.
+  virtual CallerArray findArray(mlir::Value row) = 0;
+};
+
 /// What of a kernel its roles do not know themselves.
 struct ChainKernel {
   const llvm::DenseMap<mlir::Value, CallerArray> &arrays;
@@ -23,12 +37,10 @@ struct ChainKernel {
   mlir::Value part;              // of the value channels
   llvm::DenseSet<mlir::Value> awaited;
   std::optional<SegmentSummaries> summaries;
-  llvm::function_ref<CallerArray()> findFinal; // where the final state goes
-  /// Has the state stored where the first so many tokens, of all, end at a multiple at which the call keeps states.
-  llvm::function_ref<void(mlir::Value tokens, mlir::Value allTokens,
-                          llvm::function_ref<void(const CallerArray &array)> store)>
-      atMultiple;
-  mlir::Value areMapped = {}; // whether the copy unit brings rows; null where it never does
+  /// Where the final state goes, given where the CTA's tokens end.
+  llvm::function_ref<CallerArray(mlir::Value end)> findFinal;
+  ChainMultiples *multiples = nullptr; // null where no call keeps states on the way
+  mlir::Value areMapped = {};          // whether the copy unit brings rows; null where it never does
   llvm::function_ref<ArrayMap(mlir::Value array)> findMap = nullptr;
   /// Of a CTA that goes over one head of a sequence after another: how many it has; what must be read of one, which is
   /// asked for while another is gone over; and what makes arrays and scalars those of one, which each role does where

@@ -1,9 +1,11 @@
 // States after every so many tokens of a sequence, which a call may keep in rows of its pools: a chunk that ends there
-// stores them where it has them, in registers or in shared memory. Other calls ask one word after each chunk.
+// stores them where it has them, in registers or in shared memory. A chain goes from multiple to multiple, since code
+// that is seldom run would make its loop longer. Others ask one word after each chunk.
 #include "ABI/LaunchWords.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include <limits>
 
 using namespace mlir;
 using namespace recur;
@@ -23,45 +25,100 @@ Value KernelLowering::keepsIntervals() {
                                word(abi::IntervalWord, builder.getI64Type()), none);
 }
 
+Value KernelLowering::loadPosition() {
+  Location loc = kernel.getLoc();
+  Value positions = word(abi::PositionsWord, builder.getI64Type());
+  Value areGiven = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, positions,
+                                         arith::ConstantIntOp::create(builder, loc, 0, 64));
+  auto load = [&] {
+    auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+    Value own = team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, positions), sequence, builder.getI32Type());
+    return team.load(own, builder.getI32Type());
+  };
+  return team.choose(areGiven, load, team.constant(0));
+}
+
+Value KernelLowering::findRowAtMultiple(Value number) {
+  Location loc = kernel.getLoc();
+  Value columns = word(abi::IntervalColumnsWord, builder.getI64Type());
+  auto load = [&] {
+    auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+    Value rows = LLVM::IntToPtrOp::create(builder, loc, pointer, word(abi::IntervalRowsWord, builder.getI64Type()));
+    Value place = team.addWide(team.multiplyWide(sequence, columns), team.widen(number));
+    return team.load(team.offset(rows, place, builder.getI32Type()), builder.getI32Type());
+  };
+  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number, team.narrow(columns));
+  return team.choose(isThere, load, team.constant(-1));
+}
+
 /// Numbers of tokens have 32 bits in such a call. Divisions are of these, for each chunk waits for one.
 void KernelLowering::atMultiple(Value tokens, Value allTokens, llvm::function_ref<void()> store) {
   Location loc = kernel.getLoc();
-  Type word64 = builder.getI64Type(), word32 = builder.getI32Type();
   Value ownSequence = sequence, ownHead = head;
   auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
     return arith::CmpIOp::create(builder, loc, predicate, a, b);
   };
   auto divide = [&](Value a, Value b) -> Value { return arith::DivUIOp::create(builder, loc, a, b); };
-  auto loadPosition = [&] {
-    findUnitAnew();
-    auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
-    Value positions = LLVM::IntToPtrOp::create(builder, loc, pointer, word(abi::PositionsWord, word64));
-    return team.load(team.offset(positions, sequence, word32), word32);
-  };
-  auto storeInRow = [&](Value column) {
-    findUnitAnew();
-    Value first = team.multiplyWide(sequence, word(abi::IntervalColumnsWord, word64));
-    multiple = team.addWide(first, team.widen(column));
-    store();
-    multiple = {};
-  };
   team.when(keepsIntervals(), [&] {
-    Value interval = team.narrow(word(abi::IntervalWord, word64));
-    Value hasPositions = compare(arith::CmpIPredicate::ne, word(abi::PositionsWord, word64),
-                                 arith::ConstantIntOp::create(builder, loc, 0, 64));
-    Value before = team.choose(hasPositions, loadPosition, team.constant(0));
+    findUnitAnew();
+    Value interval = team.narrow(word(abi::IntervalWord, builder.getI64Type())), before = loadPosition();
     Value now = team.add(before, team.narrow(tokens)), number = divide(now, interval);
     Value isMultiple = compare(arith::CmpIPredicate::eq, arith::MulIOp::create(builder, loc, number, interval), now);
     Value isWhole = compare(arith::CmpIPredicate::sle, tokens, allTokens);
     team.when(arith::AndIOp::create(builder, loc, isMultiple, isWhole), [&] {
       Value column = team.add(team.subtract(number, divide(before, interval)), -1);
-      Value columns = team.narrow(word(abi::IntervalColumnsWord, word64));
-      team.when(compare(arith::CmpIPredicate::ult, column, columns), [&] { storeInRow(column); });
+      rowAtMultiple = findRowAtMultiple(column);
+      Value isThere = compare(arith::CmpIPredicate::sge, rowAtMultiple, team.constant(0));
+      team.when(isThere, store);
+      rowAtMultiple = {};
     });
   });
   sequence = ownSequence;
   head = ownHead;
 }
+
+/// What is found of the unit here is found anew each time.
+class KernelLowering::MultiplesOfChain : public ChainMultiples {
+public:
+  explicit MultiplesOfChain(KernelLowering &kernel) : k(kernel) {}
+
+  Value getInterval() override { return k.word(abi::IntervalWord, k.builder.getI64Type()); }
+
+  Value findNext(Value tokens) override {
+    Value interval = k.team.narrow(getInterval());
+    Value none = arith::ConstantIntOp::create(k.builder, k.team.loc, std::numeric_limits<int64_t>::max(), 64);
+    auto find = [&]() -> Value {
+      Value now = inUnit([&] { return k.team.add(k.loadPosition(), k.team.narrow(tokens)); });
+      Value rest = arith::RemUIOp::create(k.builder, k.team.loc, now, interval);
+      return k.team.addWide(tokens, k.team.widen(k.team.subtract(interval, rest)));
+    };
+    return k.team.choose(k.keepsIntervals(), find, none);
+  }
+
+  Value findRow(Value number) override {
+    return inUnit([&] { return k.findRowAtMultiple(number); });
+  }
+
+  CallerArray findArray(Value row) override {
+    k.rowAtMultiple = row;
+    CallerArray array;
+    inUnit([&] { return (array = k.findAtMultiple(k.chain->final)).pointer; });
+    k.rowAtMultiple = {};
+    return array;
+  }
+
+private:
+  Value inUnit(llvm::function_ref<Value()> find) {
+    Value sequence = k.sequence, head = k.head;
+    k.findUnitAnew();
+    Value found = find();
+    k.sequence = sequence;
+    k.head = head;
+    return found;
+  }
+
+  KernelLowering &k;
+};
 
 /// Gradients go over chunks from the last to the first, by numbers that are counted back: what they end with is no
 /// state after tokens.
@@ -82,10 +139,8 @@ BlockArgument KernelLowering::findPooledFinal(StoreOp final) {
   return isState && !goesBackward(kernel) ? array : BlockArgument();
 }
 
-void KernelLowering::storeChainAt(Value tokens, Value allTokens,
-                                  llvm::function_ref<void(const CallerArray &array)> store) {
-  if (findPooledFinal(chain->final))
-    atMultiple(tokens, allTokens, [&] { store(findAtMultiple(chain->final)); });
+std::unique_ptr<ChainMultiples> KernelLowering::makeMultiples() {
+  return findPooledFinal(chain->final) ? std::make_unique<MultiplesOfChain>(*this) : nullptr;
 }
 
 SmallVector<StoreOp> KernelLowering::listPooledFinals() {

@@ -127,9 +127,12 @@ private:
   /// Calls `store` where the sequence's first so many tokens, of all that it has, end at a multiple of these at which
   /// the call keeps states. What is found of final states in it is that multiple's.
   void atMultiple(mlir::Value tokens, mlir::Value allTokens, llvm::function_ref<void()> store);
-  /// The same for the state of a chain.
-  void storeChainAt(mlir::Value tokens, mlir::Value allTokens,
-                    llvm::function_ref<void(const CallerArray &array)> store);
+  /// For the state of a chain; null where it may not be in a pool.
+  class MultiplesOfChain;
+  std::unique_ptr<ChainMultiples> makeMultiples();
+  mlir::Value loadPosition();
+  /// The row of a pool in which the unit's multiple of this number has its states; negative where it has none.
+  mlir::Value findRowAtMultiple(mlir::Value number);
   /// The same for those of channels.
   void storeCarriedAt(mlir::Value tokens, mlir::Value allTokens,
                       llvm::function_ref<void(tile::StoreOp final, const CallerArray &array)> store);
@@ -152,7 +155,7 @@ private:
   CallerArray findArray(mlir::BlockArgument array, bool isState = false);
   llvm::SmallVector<mlir::Value, 2> findInnerStrides(mlir::BlockArgument array);
   /// Where a chain's final state goes, found anew where it is stored: it would take registers of the loop.
-  CallerArray findFinal();
+  CallerArray findFinal(mlir::Value end);
   void findArrays();
   /// What the copy unit is told of an array that it brings rows of: the map that is so many behind the first.
   ArrayMap findMap(int number, int map, mlir::Value head, mlir::Value sequence);
@@ -236,8 +239,8 @@ private:
   bool startInside(tile::LoadOp load, std::deque<Ahead> &inside);
   /// Segments.cpp: which chunks the CTA has, and from which it begins.
   void emit(tile::SegmentOp op);
-  /// Where the last of the CTAs of a sequence stores the final state; absent for others.
-  CallerArray findStore(tile::SegmentOp op, CallerArray final);
+  /// Where the last of the CTAs of a sequence stores the final state; absent for others, whose tokens end before.
+  CallerArray findStore(tile::SegmentOp op, CallerArray final, mlir::Value end);
   /// Of a sequence that is not cut.
   void setWhole(tile::SegmentOp op);
   SegmentSummaries findSummaries(tile::SegmentOp op, mlir::Value segment);
@@ -307,7 +310,7 @@ private:
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
   mlir::Value unitTokens;                      // of the unit that was set last
   mlir::Value tokensBefore;                    // the state whose row is found; null where no row goes by them
-  mlir::Value multiple;                        // the place of its row among all of multiples; null where it is of none
+  mlir::Value rowAtMultiple;                   // of the pool, of the multiple whose states are found; null: of none
   mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads
   llvm::SmallVector<Access> pending;           // since the last barrier

@@ -210,11 +210,9 @@ void KernelLowering::enterUnit(Value round, ValueRange found) {
 
 void KernelLowering::emitFromUnitToUnit() {
   findList();
-  auto findFinalOfUnit = [&] { return findFinal(); };
-  auto storeAt = [&](Value tokens, Value all, llvm::function_ref<void(const CallerArray &)> store) {
-    storeChainAt(tokens, all, store);
-  };
-  ChainKernel whole{arrays, values, shared, {}, part, {}, std::nullopt, findFinalOfUnit, storeAt};
+  auto findFinalOfUnit = [&](Value end) { return findFinal(end); };
+  std::unique_ptr<ChainMultiples> multiples = makeMultiples();
+  ChainKernel whole{arrays, values, shared, {}, part, {}, std::nullopt, findFinalOfUnit, multiples.get()};
   whole.countUnits = [&] { return countUnits(); };
   whole.findUnit = [&](Value round) { return findUnit(round); };
   whole.enterUnit = [&](Value round, ValueRange found) { enterUnit(round, found); };

@@ -133,7 +133,7 @@ SegmentSummaries KernelLowering::findSummaries(SegmentOp op, Value segment) {
   return summaries;
 }
 
-CallerArray KernelLowering::findStore(SegmentOp op, CallerArray final) {
+CallerArray KernelLowering::findStore(SegmentOp op, CallerArray final, Value end) {
   Type word32 = builder.getI32Type();
   Value row = NVVM::BlockIdYOp::create(builder, op.getLoc(), word32);
   Value rows = NVVM::GridDimYOp::create(builder, op.getLoc(), word32);
@@ -142,8 +142,7 @@ CallerArray KernelLowering::findStore(SegmentOp op, CallerArray final) {
   Value null = LLVM::ZeroOp::create(builder, op.getLoc(), final.pointer.getType());
   // How many segments a packed sequence has would take a register until then.
   auto endsBefore = [&]() -> Value {
-    return arith::CmpIOp::create(builder, op.getLoc(), arith::CmpIPredicate::slt, value(op.getEnd()),
-                                 findTokens(sequence).count);
+    return arith::CmpIOp::create(builder, op.getLoc(), arith::CmpIPredicate::slt, end, findTokens(sequence).count);
   };
   Value isBefore = team.choose(isPacked, endsBefore, team.below(team.add(row, 1), rows));
   final.pointer = team.select(isBefore, null, final.pointer);
@@ -207,7 +206,7 @@ void KernelLowering::emit(SegmentOp op) {
     }
   }
   arrays[op.getStart()] = start;
-  arrays[op.getStore()] = findStore(op, arrayOf(op.getFinal()));
+  arrays[op.getStore()] = findStore(op, arrayOf(op.getFinal()), value(op.getEnd()));
   for (Value array : {op.getStart(), op.getStore()})
     extents[array] = {Memory::Global, 0, 1, false};
 }

@@ -215,13 +215,15 @@ CallerArray KernelLowering::arrayOf(Value array) {
   return recall(array, known->second);
 }
 
-CallerArray KernelLowering::findFinal() {
+CallerArray KernelLowering::findFinal(Value end) {
   findUnitAnew();
+  if (!goesFromUnitToUnit)
+    tokensBefore = findTokens(sequence).count;
   SegmentOp segment = chain->segment;
   if (goesFromUnitToUnit && segment)
     return findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true);
   if (segment)
-    return findStore(segment, findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true));
+    return findStore(segment, findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true), end);
   return findArray(cast<BlockArgument>(chain->final.getArray()), /*isState=*/true);
 }
 
@@ -287,12 +289,10 @@ LogicalResult KernelLowering::run() {
       auto *own = llvm::find_if(copied, [&](const analysis::CopiedRows &rows) { return rows.array == number; });
       return findMap(int(number), int(own - copied.begin()), ownHead, ownSequence);
     };
-    auto storeAt = [&](Value count, Value all, llvm::function_ref<void(const CallerArray &)> store) {
-      storeChainAt(count, all, store);
-    };
+    std::unique_ptr<ChainMultiples> multiples = makeMultiples();
     emitStateChain(team, *chain,
-                   {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }, storeAt,
-                    areMapped, findMapOf});
+                   {arrays, values, shared, flags, part, awaited, summaries, [&](Value end) { return findFinal(end); },
+                    multiples.get(), areMapped, findMapOf});
   } else if (carry) {
     auto findKept = [&](StoreOp kept, Value tokens) -> std::optional<KeptPlace> {
       Value final = findFinalOfKept(kept);

@@ -136,7 +136,23 @@ chunk.program @unrounded {} chunk 16 {
 }
 
 // Rows of 96 numbers are 12 pieces of 16 bytes, which do not divide 64 threads: 8 and then 4 of them, below each other.
+// This kernel leaves no states of chunks, so a call may keep the state at multiples of tokens. Chunks are gone over up to
+// the next one: behind their loop the threads read to which row the state goes, and where the next stretch ends, which the
+// warp that makes numbers has announced.
 // CHECK-LABEL: llvm.func @strips
+// CHECK: scf.while
+// CHECK: arith.cmpi slt, %[[BEGIN:[a-z0-9]+]], %[[END:[a-z0-9]+]] : i64
+// CHECK: scf.condition(%{{.*}}) %[[BEGIN]], %[[END]],
+// CHECK: scf.for
+// CHECK: wgmma.mma_async.sync.aligned
+// CHECK: scf.yield
+// CHECK: %[[ANNOUNCED:.*]] = llvm.load %{{.*}} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK: %[[ROW:.*]] = llvm.extractelement %[[ANNOUNCED]][%{{.*}} : i32]
+// CHECK: %[[HAS_ROW:.*]] = arith.cmpi sge, %[[ROW]]
+// CHECK: scf.if %[[HAS_ROW]]
+// CHECK-COUNT-24: llvm.store %{{.*}} : vector<2xf32>, !llvm.ptr<1>
+// CHECK: llvm.extractelement %[[ANNOUNCED]]
+// CHECK: llvm.store %{{.*}} : vector<2xi32>, !llvm.ptr<3>
 // CHECK: fence.proxy.async.shared::cta
 // CHECK: llvm.return
 // STRIPS-LABEL: llvm.func @strips

@@ -21,8 +21,10 @@
 // CHECK: scf.if %[[IS_MULTIPLE]] {
 // CHECK: llvm.getelementptr %arg0[29]
 // CHECK: %[[HAS_COLUMN:.*]] = arith.cmpi ult
-// CHECK: scf.if %[[HAS_COLUMN]] {
+// CHECK: %[[ROW:.*]] = scf.if %[[HAS_COLUMN]] -> (i32) {
 // CHECK: llvm.getelementptr %arg0[28]
+// CHECK: %[[IS_THERE:.*]] = arith.cmpi sge, %[[ROW]], %{{.*}} : i32
+// CHECK: scf.if %[[IS_THERE]] {
 // CHECK: llvm.store %{{.*}} : bf16, !llvm.ptr<1>
 // CHECK: nvvm.barrier0
 // CHECK: llvm.return
