@@ -476,6 +476,77 @@ static void emitReduceOfRegisters(TeamCode &t, ReduceOp op, ArrayRef<Place> plac
   });
 }
 
+/// The input of which each row begins one step of the reduced dimension behind the row before it.
+static std::optional<size_t> findMovingInput(ArrayRef<Place> places, ArrayAttr dims) {
+  for (auto [number, place] : llvm::enumerate(places))
+    if (cast<DenseI64ArrayAttr>(dims[number]).asArrayRef() == ArrayRef<int64_t>({0, 1, 2}) &&
+        place.type.getStride(0) == place.type.getStride(1) && place.type.getSize(0) != 1 && place.type.getSize(1) != 1)
+      return number;
+  return std::nullopt;
+}
+
+/// A sum over a window that moves by a step from row to row, as that of a convolution. A thread has some rows of a
+/// column: of that input they share all numbers but the first and the last ones, and what all rows have alike is read
+/// once. Rows beyond the last one are computed as well, for what they hold has no meaning.
+static bool emitMovingSum(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Place &result, Value rows) {
+  constexpr int64_t atOnce = 8;
+  ArrayRef<int64_t> sizes = op.getSizes();
+  if (op.getKind() != Reduction::Sum || sizes.size() != 3 || op.getOver() != ArrayRef<int64_t>({1}) ||
+      sizes[0] % atOnce)
+    return false;
+  std::optional<size_t> moving = findMovingInput(places, op.getDims());
+  if (!moving)
+    return false;
+  auto dimsOf = [&](size_t input) { return cast<DenseI64ArrayAttr>(op.getDims()[input]).asArrayRef(); };
+  auto load = [&](size_t input, ArrayRef<Index> at) {
+    SmallVector<Index> indices;
+    for (auto [d, dim] : llvm::enumerate(dimsOf(input)))
+      indices.push_back(places[input].type.getSize(d) == 1 ? Index(0) : at[dim]);
+    return t.get(places[input], indices);
+  };
+  auto hasRows = [&](size_t input) {
+    return llvm::any_of(llvm::enumerate(dimsOf(input)),
+                        [&](auto own) { return own.value() == 0 && places[input].type.getSize(own.index()) != 1; });
+  };
+  Value blocks = t.divide(t.add(rows, atOnce - 1), atOnce);
+  t.deal(t.multiply(blocks, sizes[2]), [&](Value item) {
+    Value row = t.multiply(t.divide(item, sizes[2]), atOnce);
+    Index column(t.remainder(item, sizes[2]));
+    // Carried are the sums, and what the rows but the last one have of the next step.
+    auto takeSteps = [&](int64_t begin, int64_t end, int64_t inStep, ValueRange start) {
+      return t.loop(t.constant(begin), t.constant(end), inStep, start, [&](Value step, ValueRange carried) {
+        SmallVector<Value> sums(carried.take_front(atOnce)), window(carried.drop_front(atOnce));
+        for (int64_t ahead = 0; ahead < inStep; ++ahead) {
+          Index now(step, ahead);
+          window.push_back(load(*moving, {Index(row, atOnce - 1), now, column}));
+          SmallVector<Value> alike(places.size());
+          for (size_t input = 0; input < places.size(); ++input)
+            if (input != *moving && !hasRows(input))
+              alike[input] = load(input, {Index(row), now, column});
+          for (int64_t i = 0; i < atOnce; ++i) {
+            SmallVector<Index> at{Index(row, i), now, column};
+            SmallVector<Value> arguments(alike);
+            for (size_t input = 0; input < places.size(); ++input)
+              if (!arguments[input])
+                arguments[input] = input == *moving ? window[ahead + i] : load(input, at);
+            sums[i] = t.plus(sums[i], t.body(op.getBody(), arguments, at).front());
+          }
+        }
+        llvm::append_range(sums, ArrayRef(window).take_back(atOnce - 1));
+        return sums;
+      });
+    };
+    SmallVector<Value> start(atOnce, t.number(0));
+    for (int64_t i = 0; i + 1 < atOnce; ++i)
+      start.push_back(load(*moving, {Index(row, i), Index(0), column}));
+    int64_t whole = sizes[1] / atOnce * atOnce;
+    SmallVector<Value> sums(takeSteps(whole, sizes[1], 1, takeSteps(0, whole, atOnce, start)));
+    for (int64_t i = 0; i < atOnce; ++i)
+      t.put(sums[i], result, {Index(row, i), column});
+  });
+  return true;
+}
+
 void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = op.getSizes(), over = op.getOver();
   Inputs inputs{places, op.getDims()};
@@ -486,7 +557,7 @@ void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Pl
   if (llvm::any_of(places, [](const Place &place) { return place.registers; }))
     return emitReduceOfRegisters(t, op, places, result, combine);
   Value neutral = t.number(max ? -std::numeric_limits<double>::infinity() : 0);
-  if (emitReduceInPieces(t, op, places, result, rows, neutral, combine))
+  if (emitReduceInPieces(t, op, places, result, rows, neutral, combine) || emitMovingSum(t, op, places, result, rows))
     return;
   SmallVector<int64_t> keptDims, reducedSizes;
   for (int64_t dim = 0; dim < int64_t(sizes.size()); ++dim)

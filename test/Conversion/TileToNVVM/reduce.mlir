@@ -81,3 +81,29 @@ tile.kernel @registers required 0 workspace 0 threads 256 shared 32768 {
     tile.yield %x : f32
   }
 }
+
+// A sum over a window that moves by a row: a thread has eight rows of a column, which share all numbers but the first and
+// the last, and reads one number of the window and one weight for the eight products of a step.
+// CHECK-LABEL: llvm.func @moving
+// CHECK-COUNT-7: llvm.load {{.*}} : !llvm.ptr<3> -> f32
+// CHECK: scf.for %{{.*}} to %c16_i32{{[_0-9]*}} step %c8_i32{{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK-COUNT-16: llvm.load {{.*}} : !llvm.ptr<3> -> f32
+// CHECK-NOT: llvm.load
+// CHECK: scf.for %{{.*}} to %c20_i32{{[_0-9]*}} step %c1_i32
+// CHECK-COUNT-2: llvm.load {{.*}} : !llvm.ptr<3> -> f32
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-8: llvm.store {{.*}} : f32, !llvm.ptr<3>
+// CHECK-NOT: llvm.store
+// CHECK: llvm.return
+tile.kernel @moving required 0 workspace 0 threads 128 shared 16384 {
+^bb0(%n: i64):
+  %w = tile.alloc at 0 : !tile.tile<1x20x16xf32, shared, [320, 16, 1]>
+  %a = tile.alloc at 2048 : !tile.tile<36x16xf32, shared, [16, 1]>
+  %b = tile.alloc at 8192 : !tile.tile<16x16xf32, shared, [16, 1]>
+  %v = tile.view %a offset 0 : !tile.tile<36x16xf32, shared, [16, 1]> to !tile.tile<16x20x16xf32, shared, [16, 16, 1]>
+  tile.reduce sum %w, %v into %b rows %n over [1] of [16, 20, 16] dims [array<i64: 0, 1, 2>, array<i64: 0, 1, 2>] : !tile.tile<1x20x16xf32, shared, [320, 16, 1]>, !tile.tile<16x20x16xf32, shared, [16, 16, 1]> into !tile.tile<16x16xf32, shared, [16, 1]> {
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.mulf %x, %y : f32
+    tile.yield %z : f32
+  }
+}
