@@ -192,7 +192,7 @@ private:
   static std::array<int64_t, 2> dimsOf(Spread spread, bool transposed);
   /// A value that a pass takes elements of.
   using Leaf = llvm::PointerIntPair<mlir::Value, 2, Spread>;
-  void gatherLeaves(Leaf leaf, mlir::Operation *pass, llvm::SmallVectorImpl<Leaf> &leaves);
+  llvm::SmallVector<Leaf> gatherLeaves(Leaf root, mlir::Operation *pass);
   mlir::Value buildElement(Scalars &scalars, Leaf leaf, mlir::Operation *pass,
                            llvm::DenseMap<Leaf, mlir::Value> &elements);
   bool isCarriedOn(mlir::Value state, chunk::MapOp map);

@@ -40,16 +40,24 @@ static bool isOfSummedAngle(chunk::MapOp map) {
          (map.getFunction() == Function::Sin || map.getFunction() == Function::Cos);
 }
 
-void Planner::gatherLeaves(Leaf leaf, Operation *pass, SmallVectorImpl<Leaf> &leaves) {
-  Value value = leaf.getPointer();
-  auto producer = value.getDefiningOp<chunk::MapOp>();
-  if (producer && passes.of(producer) == pass) {
-    for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
-      gatherLeaves({operand, spreadOf(producer, index)}, pass, leaves);
-    return;
-  }
-  if (!chunk::constantNumber(value) && !findMask(value) && !llvm::is_contained(leaves, leaf))
-    leaves.push_back(leaf);
+SmallVector<Planner::Leaf> Planner::gatherLeaves(Leaf root, Operation *pass) {
+  SmallVector<Leaf> leaves;
+  // Each value once: maps that read the results of maps twice have more paths to their leaves than can be followed.
+  DenseSet<Leaf> seen;
+  auto gather = [&](auto &self, Leaf leaf) -> void {
+    if (!seen.insert(leaf).second)
+      return;
+    Value value = leaf.getPointer();
+    auto producer = value.getDefiningOp<chunk::MapOp>();
+    if (producer && passes.of(producer) == pass) {
+      for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
+        self(self, {operand, spreadOf(producer, index)});
+    } else if (!chunk::constantNumber(value) && !findMask(value)) {
+      leaves.push_back(leaf);
+    }
+  };
+  gather(gather, root);
+  return leaves;
 }
 
 Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseMap<Leaf, Value> &elements) {
@@ -72,8 +80,7 @@ Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseM
 }
 
 Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
-  SmallVector<Leaf> leaves;
-  gatherLeaves({value, Spread::None}, pass, leaves);
+  SmallVector<Leaf> leaves = gatherLeaves({value, Spread::None}, pass);
   Elements elements;
   for (Leaf leaf : leaves) {
     Input &input = elements.inputs.emplace_back(getElements(leaf.getPointer()));
@@ -139,8 +146,7 @@ void Planner::planInScans(chunk::MapOp op, Value scanned) {
   SmallVector<Operation *, 2> readers = leftScans.find(scanned)->second.readers;
   for (Operation *reader : readers) {
     auto map = cast<chunk::MapOp>(reader);
-    SmallVector<Leaf> leaves;
-    gatherLeaves({map.getResult(), Spread::None}, map, leaves);
+    SmallVector<Leaf> leaves = gatherLeaves({map.getResult(), Spread::None}, map);
     bool isReady = llvm::all_of(leaves, [&](Leaf leaf) {
       Operation *maker = leaf.getPointer().getDefiningOp();
       return maker && maker->getBlock() == op->getBlock() && maker->isBeforeInBlock(op);
@@ -184,8 +190,7 @@ Value Planner::findChanged(chunk::MapOp op, ArrayRef<Leaf> leaves) {
 }
 
 void Planner::planElementwise(chunk::MapOp op) {
-  SmallVector<Leaf> leaves;
-  gatherLeaves({op.getResult(), Spread::None}, op, leaves);
+  SmallVector<Leaf> leaves = gatherLeaves({op.getResult(), Spread::None}, op);
   for (Leaf leaf : leaves)
     if (leftScans.contains(leaf.getPointer()))
       return planInScans(op, leaf.getPointer());

@@ -109,15 +109,22 @@ static bool isDeclared(Operation *op) { return isa<InputOp, ParamOp, StateOp, In
 
 /// What is made of inputs again where it is needed: loading it would take as long, or, of a matrix of the tokens,
 /// forget that it is triangular.
-bool PhaseSplitter::isMadeAnew(Operation *op) {
-  if (isDeclared(op) || isa<ConstantOp>(op))
-    return true;
-  if (dependents.contains(op))
-    return false;
-  auto map = dyn_cast<MapOp>(op);
-  bool isCheap = isa<CumulativeDecayOp, InteractionOp, BroadcastOp, ExtractOp, InterleaveOp, DeinterleaveOp>(op) ||
-                 (map && isElementwise(map.getFunction()));
-  return isCheap && llvm::all_of(op->getOperands(), [&](Value operand) { return isMadeAnew(operand.getDefiningOp()); });
+bool PhaseSplitter::isMadeAnew(Operation *root) {
+  SmallVector<Operation *> work{root};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (isDeclared(op) || isa<ConstantOp>(op) || !seen.insert(op).second)
+      continue;
+    auto map = dyn_cast<MapOp>(op);
+    bool isCheap = isa<CumulativeDecayOp, InteractionOp, BroadcastOp, ExtractOp, InterleaveOp, DeinterleaveOp>(op) ||
+                   (map && isElementwise(map.getFunction()));
+    if (!isCheap || dependents.contains(op))
+      return false;
+    for (Value operand : op->getOperands())
+      work.push_back(operand.getDefiningOp());
+  }
+  return true;
 }
 
 /// A matrix of the tokens is not taken, but by a chain that applies it.
@@ -125,11 +132,12 @@ bool PhaseSplitter::canBeTaken(Value value) {
   if (outputsInChain && structure.findTriangle(value))
     return true;
   SmallVector<Value> work{value};
+  llvm::SmallPtrSet<Operation *, 8> seen; // many paths lead to an op whose readers are read twice
   while (!work.empty()) {
     Operation *op = work.pop_back_val().getDefiningOp();
     if (isa<InteractionOp, InverseOp>(op))
       return false;
-    if (isa<MapOp, DeinterleaveOp, InterleaveOp>(op))
+    if (isa<MapOp, DeinterleaveOp, InterleaveOp>(op) && seen.insert(op).second)
       llvm::append_range(work, op->getOperands());
   }
   return true;

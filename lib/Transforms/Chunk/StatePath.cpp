@@ -63,9 +63,10 @@ bool StatePath::isElementwise(Operation *op) const {
   BlockArgument carried = body.getArguments().back();
   llvm::SetVector<Operation *> dependents = findDependents(body, carried);
   SmallVector<Operation *> work{body.getTerminator()->getOperands().back().getDefiningOp()};
+  llvm::SmallPtrSet<Operation *, 8> seen;
   while (!work.empty()) {
     Operation *inner = work.pop_back_val();
-    if (!inner || !dependents.contains(inner))
+    if (!inner || !dependents.contains(inner) || !seen.insert(inner).second)
       continue;
     auto map = dyn_cast<MapOp>(inner);
     if (!map || tensorOf(map).getShape() != tensorOf(carried).getShape())

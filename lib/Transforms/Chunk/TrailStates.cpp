@@ -87,23 +87,37 @@ void TrailSplitter::findTrailing() {
 }
 
 /// Whether it is a matrix of the tokens, which is made where it is applied.
-bool TrailSplitter::isMatrixOfTokens(Value value) {
-  Operation *maker = value.getDefiningOp();
-  return isa<InteractionOp, InverseOp>(maker) ||
-         (isa<MapOp, InterleaveOp, DeinterleaveOp>(maker) && tensorOf(value).getRank() == 2 &&
-          llvm::any_of(maker->getOperands(), [&](Value operand) { return isMatrixOfTokens(operand); }));
+bool TrailSplitter::isMatrixOfTokens(Value root) {
+  SmallVector<Value> work{root};
+  llvm::SmallPtrSet<Operation *, 8> seen; // many paths lead to an op whose readers are read twice
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *maker = value.getDefiningOp();
+    if (isa<InteractionOp, InverseOp>(maker))
+      return true;
+    if (isa<MapOp, InterleaveOp, DeinterleaveOp>(maker) && tensorOf(value).getRank() == 2 && seen.insert(maker).second)
+      llvm::append_range(work, maker->getOperands());
+  }
+  return false;
 }
 
 /// Whether it follows from arrays without a product: loading it would take about as long.
-bool TrailSplitter::isMadeAgain(Value value) {
-  Operation *maker = value.getDefiningOp();
-  if (isa<ConstantOp, InputOp, ParamOp, InitialOp, KeptOp, TakeOp>(maker))
-    return true;
-  auto map = dyn_cast<MapOp>(maker);
-  bool isCheap = isa<CumulativeDecayOp, ScanOp, PreviousOp, HeldOp, BroadcastOp, ExtractOp, SliceOp, ConcatOp,
-                     InterleaveOp, DeinterleaveOp, ReshapeStateOp>(maker) ||
-                 (map && isElementwise(map.getFunction()));
-  return isCheap && llvm::all_of(maker->getOperands(), [&](Value operand) { return isMadeAgain(operand); });
+bool TrailSplitter::isMadeAgain(Value root) {
+  SmallVector<Value> work{root};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!work.empty()) {
+    Operation *maker = work.pop_back_val().getDefiningOp();
+    if (isa<ConstantOp, InputOp, ParamOp, InitialOp, KeptOp, TakeOp>(maker) || !seen.insert(maker).second)
+      continue;
+    auto map = dyn_cast<MapOp>(maker);
+    bool isCheap = isa<CumulativeDecayOp, ScanOp, PreviousOp, HeldOp, BroadcastOp, ExtractOp, SliceOp, ConcatOp,
+                       InterleaveOp, DeinterleaveOp, ReshapeStateOp>(maker) ||
+                   (map && isElementwise(map.getFunction()));
+    if (!isCheap)
+      return false;
+    llvm::append_range(work, maker->getOperands());
+  }
+  return true;
 }
 
 /// Whether it has rows for the tokens, or one for the chunk.
