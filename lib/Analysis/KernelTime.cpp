@@ -24,6 +24,16 @@ llvm::StringRef KernelTime::getBusiest() const {
                               : "device memory";
 }
 
+int64_t analysis::countInstructions(Region &body) {
+  constexpr int64_t spelledOut = 16, copies = 2;
+  int64_t count = copies;
+  for (Operation &op : body.front().without_terminator())
+    count += isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op) ? spelledOut
+             : isa<IndexOp, arith::ConstantOp>(op)                             ? 0
+                                                                               : 1;
+  return count;
+}
+
 namespace {
 
 /// What one op asks for.
@@ -57,17 +67,6 @@ private:
 static double countElements(Value tile) { return tile ? double(llvm::product_of(tileOf(tile).getShape())) : 0; }
 static double countTileBytes(Value tile) {
   return tile ? countElements(tile) * double(tileOf(tile).getElementBytes()) : 0;
-}
-
-/// Functions that are spelled out are about so many instructions long. An element is loaded and stored besides.
-static double countInstructions(Region &body) {
-  constexpr double spelledOut = 16, copies = 2;
-  double count = copies;
-  for (Operation &op : body.front().without_terminator())
-    count += isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op) ? spelledOut
-             : isa<IndexOp, arith::ConstantOp>(op)                             ? 0
-                                                                               : 1;
-  return count;
 }
 
 /// A warp multiplies blocks of about 32 by 32, and reads the factors of each.
@@ -117,7 +116,7 @@ void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
     if (!op.getAll() && countElements(input) > countElements(all))
       all = input;
   double elements = countElements(all), rows = double(tileOf(all).getSize(0)), columns = elements / rows;
-  demand.arithmetic = elements * countInstructions(op.getBody());
+  demand.arithmetic = elements * double(analysis::countInstructions(op.getBody()));
   demand.steps = columns == 1 ? std::ceil(rows / warp) * stepsOfWarp : rows * std::max(1.0, columns / threads);
   demand.stepLatency = rates.rowLatency;
 }
@@ -170,9 +169,12 @@ Demand TimeEstimate::demandOf(Operation *op) const {
         demand.storedBytes = isa<StoreOp>(op) ? demand.globalBytes : 0;
         demand.stepLatency = isa<LoadOp>(op) ? rates.globalLatency : 0;
       })
-      .Case([&](MapOp op) { demand.arithmetic = countElements(op.getResult()) * countInstructions(op.getBody()); })
+      .Case([&](MapOp op) {
+        demand.arithmetic = countElements(op.getResult()) * double(analysis::countInstructions(op.getBody()));
+      })
       .Case([&](ReduceOp op) {
-        demand.arithmetic = double(llvm::product_of(op.getSizes())) * (countInstructions(op.getBody()) + 1);
+        demand.arithmetic =
+            double(llvm::product_of(op.getSizes())) * double(analysis::countInstructions(op.getBody()) + 1);
       })
       .Case([&](SolveOp op) {
         double size = double(tileOf(op.getMatrix()).getSize(0)), columns = double(tileOf(op.getValues()).getSize(1));

@@ -20,6 +20,10 @@ struct KernelTime {
   llvm::StringRef getBusiest() const;
 };
 
+/// How many instructions the body of a pass over elements takes for one element, about: functions are spelled out, and
+/// the element is loaded and stored.
+int64_t countInstructions(mlir::Region &body);
+
 /// At the rates of the GPU that the kernel is for.
 KernelTime estimateTime(tile::KernelOp kernel);
 

@@ -1,6 +1,7 @@
 // Which tiles stay in registers: a product's sums, on which passes over elements work before they are rounded for the
 // next product or for the caller. They need neither shared memory nor barriers.
 #include "dialects/Tile/RegisterTiles.h"
+#include "Analysis/KernelTime.h"
 #include "Conversion/ChunkToTile/Planner.h"
 #include "llvm/ADT/SetVector.h"
 #include <limits>
@@ -13,6 +14,10 @@ using namespace recur::tile;
 /// How many numbers of tiles that are in use at once a thread holds: half of the registers that it has where two CTAs
 /// share a multiprocessor.
 constexpr int64_t mostNumbers = 64;
+
+/// How many instructions the pass of an element may have: a thread's numbers in registers have no loop over them, so
+/// the pass is in the code once for each of them.
+constexpr int64_t mostInstructions = 384;
 
 /// Whether the op can take the tile, where it does, from registers.
 static bool canTake(Operation *op, Value tile) {
@@ -27,6 +32,8 @@ static bool canTake(Operation *op, Value tile) {
       return value != tile || cast<DenseI64ArrayAttr>(dims).asArrayRef() == ArrayRef<int64_t>({0, 1});
     });
   };
+  if ((isa<ReduceOp, MapOp>(op)) && analysis::countInstructions(op->getRegion(0)) > mostInstructions)
+    return false;
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return reduce.getSizes() == tileOf(tile).getShape() && reduce.getOver() == ArrayRef<int64_t>(1) &&
            takesWhole(reduce);

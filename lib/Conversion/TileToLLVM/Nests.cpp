@@ -1,6 +1,7 @@
 // Maps, scans and reductions: loop nests whose last dimension is computed in vectors. Rows of tiles are padded to whole
 // vectors, so what is computed beyond the last column goes where nothing is looked at; a map of a part of rows, behind
 // which another part lies, stops at its last column.
+#include "Analysis/KernelTime.h"
 #include "Conversion/TileToLLVM/Emitter.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
@@ -65,12 +66,15 @@ static void nest(Emitter &e, ArrayRef<int64_t> sizes, Value rows, int64_t dim, i
 }
 
 /// How many vectors of neighbours to compute side by side. Functions are long chains of instructions that wait for one
-/// another, of which a core keeps only so many in sight: several of them in step fill the time.
+/// another, of which a core keeps only so many in sight: several of them in step fill the time. A pass of many
+/// functions has its own side by side, and several copies of it take LLVM far longer than one.
 static int64_t vectorsInStep(Emitter &e, MapOp op, int64_t columns) {
   bool isLong = llvm::any_of(op.getBody().front(), [](Operation &op) {
     return isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op);
   });
-  int64_t count = isLong && e.shape.isWide() ? 8 : 1;
+  constexpr int64_t mostInstructions = 384;
+  bool isVeryLong = analysis::countInstructions(op.getBody()) > mostInstructions;
+  int64_t count = isLong && !isVeryLong && e.shape.isWide() ? 8 : 1;
   while (count > 1 && count * e.lanes() > columns)
     count /= 2;
   return count;

@@ -1,4 +1,5 @@
 // Maps, scans, reductions, transposes and copies: an element, a column or a sum for each thread.
+#include "Analysis/KernelTime.h"
 #include "Analysis/RunningNumbers.h"
 #include "Conversion/TileToNVVM/Team.h"
 #include <limits>
@@ -133,9 +134,15 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
     return isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op);
   });
   constexpr int64_t few = 4, many = 8, numbersInStep = 16;
-  if (!takesNeighbours(places, op.getDims(), result, few)) {
+  // And code that is several thousand instructions long takes ptxas more time than its copies save anyone.
+  constexpr int64_t mostInstructions = 384;
+  bool isVeryLong = analysis::countInstructions(op.getBody()) > mostInstructions;
+  if (isVeryLong || !takesNeighbours(places, op.getDims(), result, few)) {
     t.dealInStep(
-        t.multiply(rows, countInRow(sizes)), isLong ? 2 : 4,
+        t.multiply(rows, countInRow(sizes)),
+        isVeryLong ? 1
+        : isLong   ? 2
+                   : 4,
         [&](Value index) {
           SmallVector<Index> at = t.takeApart(index, sizes);
           return t.body(op.getBody(), inputs.load(t, at), at);
