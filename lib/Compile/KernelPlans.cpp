@@ -73,12 +73,33 @@ std::optional<std::string> compile::explainNoPlan(chunk::ProgramOp program, recu
 dgps::RecurrenceOp RecurrencePlans::getRecurrence() { return *stepModule->getOps<dgps::RecurrenceOp>().begin(); }
 chunk::ProgramOp RecurrencePlans::getProgram() { return *chunkModule->getOps<chunk::ProgramOp>().begin(); }
 
+/// How many operations the summaries of all states may have. A summary has what its state is made of, the states before
+/// it too: those of many states that feed one another grow with the square of their number.
+static constexpr int64_t mostSummaryOperations = 600;
+
+static int64_t countOperations(const SegmentPrograms &segments) {
+  int64_t count = 0;
+  for (const SegmentProgram &state : segments.states)
+    for (chunk::ProgramOp program : {state.summary, state.apply})
+      program->walk([&](mlir::Operation *) { ++count; });
+  return count;
+}
+
 /// The workspace of the plan `segment`, which has kernels of its own beside the main one.
 static Error addSegments(chunk::ProgramOp program, const Backend &backend, const PipelineOptions &pipeline,
                          KernelPlan &plan, SegmentPrograms &segments) {
   Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
   if (!programs)
     return programs.takeError();
+  if (int64_t count = countOperations(*programs); count > mostSummaryOperations) {
+    plan = {RECUR_PLAN_SEGMENT,
+            ("the summaries of its " + Twine(programs->states.size()) + " states have " + Twine(count) +
+             " operations, and are compiled up to " + Twine(mostSummaryOperations) +
+             "; fewer states that feed one another have shorter ones")
+                .str(),
+            /*isRefusedByTarget=*/true};
+    return Error::success();
+  }
   plan.segmentBytes = programs->segmentBytes;
   for (const SegmentProgram &state : programs->states)
     for (chunk::ProgramOp kernel : {state.summary, state.apply}) {
