@@ -505,16 +505,25 @@ bool ChainFinder::fitsRegisters() const {
          chain.keys / 2 + rounded + largest + StateChain::forAddresses <= chain.registers();
 }
 
-/// Two warps store a state where that leaves registers enough, for it is more than some values. ptxas makes products
+/// A state is more to store than some values: one warp takes as long for it as two chunks' products. So a warpgroup
+/// does it that gives registers away, or two warps; or one, where they leave too few registers. ptxas makes products
 /// wait for each other where it runs out of them.
 bool ChainFinder::chooseThreads() {
   if (!chain.interactions.empty()) { // all roles are three warpgroups
     chain.storeThreads = 32;
     return !chain.kept && fitsRegisters();
   }
-  chain.storeThreads = chain.keepsRounded() ? 64 : 32;
-  if (fitsRegisters() && chain.countLiveRegisters() + 2 * StateChain::forAddresses <= chain.registers())
-    return true;
+  auto fits = [&](int64_t threads, int64_t others) {
+    chain.storeThreads = threads;
+    return fitsRegisters() && chain.countLiveRegisters() + others <= chain.registers();
+  };
+  if (chain.keepsRounded()) {
+    bool isAlone = 2 * chain.sharedBytes > chain.gpu->sharedBytes; // on its multiprocessor
+    if (isAlone && chain.gpu->hasWarpgroupProducts && fits(StateChain::manyStoreThreads, StateChain::forAddresses))
+      return true;
+    if (fits(64, 2 * StateChain::forAddresses))
+      return true;
+  }
   chain.storeThreads = 32;
   return fitsRegisters();
 }
@@ -569,7 +578,7 @@ std::optional<StateChain> ChainFinder::find() {
   if (!isWhole)
     return std::nullopt;
   orderSteps(chain);
-  if (!chooseThreads() || !place())
+  if (!place() || !chooseThreads())
     return std::nullopt;
   chain.readsAhead = chain.hasRoomToReadAhead();
   return chain;

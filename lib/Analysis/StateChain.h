@@ -89,17 +89,24 @@ struct StateChain {
   static constexpr int64_t channels = 64;
   static constexpr int64_t mostKeys = 256; // columns of a warpgroup's product
   static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32;
-  /// Registers of a thread where a second warpgroup makes interactions. They are dealt out evenly at first, and the
-  /// warps of the other roles, a third warpgroup, give some to the one that has the state.
-  static constexpr int64_t stateRegisters = 232, loadRegisters = 104;
+  /// Registers are dealt out evenly to three warpgroups at first, 168 a thread. The warps of roles that need few give
+  /// some to the one that has the state; a warpgroup that makes interactions keeps its own. There are no others to take
+  /// from: a warpgroup that takes more than are given waits forever.
+  int64_t stateRegisters() const { return interactions.empty() ? 248 : 232; }
+  int64_t otherRegisters() const { return interactions.empty() ? 128 : 104; }
+  static constexpr int64_t manyStoreThreads = 128;
   /// Registers of a thread that are not for numbers.
   static constexpr int64_t forAddresses = 16;
   /// Whether the state at a chunk's beginning is rounded, and goes through shared memory; else threads store what they
   /// have of it.
   bool keepsRounded() const { return kept && tile::StoreOp(kept).getArray().getType().getElementType().isBF16(); }
-  int64_t threads() const { return stateThreads + interactionThreads() + loadThreads + announceThreads + storeThreads; }
+  int64_t threads() const { return busyThreads() + idleThreads(); }
   /// Whether warps give registers to those that have the state.
-  bool dealsRegisters() const { return !interactions.empty() && gpu->hasWarpgroupProducts; }
+  bool dealsRegisters() const {
+    return gpu->hasWarpgroupProducts && (!interactions.empty() || storeThreads == manyStoreThreads);
+  }
+  /// Registers are dealt out by warpgroups, which are whole.
+  int64_t idleThreads() const { return dealsRegisters() ? -busyThreads() & (stateThreads - 1) : 0; }
   /// Of a thread that has the state.
   int64_t registers() const;
   /// Of a thread that has the state, at least so many are in use at once where steps are done in their order: for the
@@ -109,6 +116,9 @@ struct StateChain {
   /// products, and for all that passes over these sums take besides.
   bool hasRoomToReadAhead() const;
   int64_t interactionThreads() const { return interactions.empty() ? 0 : 128; }
+  int64_t busyThreads() const {
+    return stateThreads + interactionThreads() + loadThreads + announceThreads + storeThreads;
+  }
 
   const GPUProfile *gpu = nullptr;
   tile::SegmentOp segment; // null where the kernel always has the whole sequence

@@ -13,7 +13,7 @@ int64_t StateChain::registers() const {
   constexpr int64_t warpThreads = 32, schedulers = 4, unit = 8;
   const int64_t registersOfScheduler = gpu->registers / schedulers, most = gpu->registersPerThread;
   if (dealsRegisters())
-    return stateRegisters;
+    return stateRegisters();
   int64_t warps = llvm::divideCeil(threads(), warpThreads * schedulers);
   return std::min(most, registersOfScheduler / (warps * warpThreads) / unit * unit);
 }

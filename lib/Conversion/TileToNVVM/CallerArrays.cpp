@@ -210,8 +210,8 @@ void KernelLowering::findArrays() {
   };
   if (keepsRounds()) // arrays of a team are found where a round begins
     return;
-  // A chain with a warpgroup for interactions has 168 registers a thread, and none for what all of its warps know.
-  if (!(chain && !chain->interactions.empty()))
+  // A chain of three warpgroups has 168 registers a thread at first, and none for what all of its warps know.
+  if (!(chain && (chain->dealsRegisters() || !chain->interactions.empty())))
     findFirstsByLanes();
   for (BlockArgument argument : body.getArguments().drop_back())
     if (chain || carry || (!rowPass && isInLoops(argument)))

@@ -116,6 +116,7 @@ private:
   void forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit);
 
   void store();
+  void idle() {}
   Value ownChannels(const CallerArray &array) { return countOwnChannels(t, array, kernel.part); }
   Value narrow(const Chunk &chunk, Value number) { return t.narrow(chunk.values.lookup(number)); }
   Value numbersOf(const Chunk &chunk) {
@@ -195,16 +196,15 @@ void ChainCode::emit() {
     int64_t threads;
     Role role;
   };
-  SmallVector<Part> roles{{StateChain::stateThreads, &ChainCode::keep},
-                          {chain.interactionThreads(), &ChainCode::interact},
-                          {StateChain::loadThreads, &ChainCode::load},
-                          {StateChain::announceThreads, &ChainCode::announce},
-                          {chain.storeThreads, &ChainCode::store}};
+  SmallVector<Part> roles{
+      {StateChain::stateThreads, &ChainCode::keep}, {chain.interactionThreads(), &ChainCode::interact},
+      {StateChain::loadThreads, &ChainCode::load},  {StateChain::announceThreads, &ChainCode::announce},
+      {chain.storeThreads, &ChainCode::store},      {chain.idleThreads(), &ChainCode::idle}};
   llvm::erase_if(roles, [](const Part &part) { return part.threads == 0; });
   std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
     Part part = roles[number];
-    if (chain.dealsRegisters() && number == 2) // what is left is a warpgroup together
-      code.giveRegisters(StateChain::loadRegisters);
+    if (chain.dealsRegisters() && part.role == &ChainCode::load) // what is left are whole warpgroups
+      code.giveRegisters(chain.otherRegisters());
     auto runIt = [&] { asTeam(first, part.threads, part.role); };
     if (number + 1 == roles.size())
       return runIt();
@@ -218,7 +218,7 @@ void ChainCode::emit() {
 /// next unit are on their way while the state of this one is computed.
 void ChainCode::run(Role role) {
   if (role == &ChainCode::keep && chain.dealsRegisters())
-    code.takeRegisters(StateChain::stateRegisters);
+    code.takeRegisters(chain.stateRegisters());
   if (!kernel.enterUnit)
     return (this->*role)();
   Value none = t.constant(0);
