@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 22
+#define RECUR_ABI_VERSION 23
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -267,7 +267,7 @@ typedef struct recur_recurrence {
   const char *target;                  /* as given to recurc */
   const char *compiler;                /* its version */
   const struct recur_recurrence *next; /* the same for another target; null: none */
-  const void *image;                   /* for a GPU: the code of its kernels, a cubin, or PTX with a zero at its end */
+  const void *image;                   /* for a GPU: the code of its kernels, cubins, or PTX with a zero at its end */
   int32_t device;                      /* recur_device */
   const recur_gradient_info *gradient; /* null: compiled without `--backward` */
   /* What states start as where the caller gives no initial state: a recurrence for the same target, without inputs and

@@ -7,6 +7,8 @@
 #include "Codegen/NVPTX/Assembler.h"
 #include "Codegen/NVPTX/Compositions.h"
 #include "Codegen/NVPTX/GradientSums.h"
+#include "Codegen/NVPTX/Image.h"
+#include "Codegen/NVPTX/Kernels.h"
 #include "Compile/Backend.h"
 #include "Compile/CUDAKernel.h"
 #include "Compile/GradientPrograms.h"
@@ -15,7 +17,6 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 #include <fmt/format.h>
 
 using namespace llvm;
@@ -29,7 +30,7 @@ namespace {
 class CUDAKernelMaker : public KernelMaker {
 public:
   CUDAKernelMaker(const PipelineOptions &pipeline, const std::string &objectName, Listings &listings)
-      : pipeline(pipeline), objectName(objectName), listings(listings) {}
+      : pipeline(pipeline), objectName(objectName), listings(listings), factory(this->pipeline.target, cudaEffort) {}
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
   Expected<std::optional<KernelResources>> addSpare(chunk::ProgramOp program, StringRef symbol, double cycles) override;
@@ -43,13 +44,23 @@ public:
   /// so.
   Expected<std::string> makeImage();
 
+  /// Of all kernels, which the factory keeps.
+  struct Code {
+    std::vector<std::pair<StringRef, const codegen::MadeKernel *>> kernels; // by their symbols
+    std::vector<Fault> faults;
+    int64_t registers = 0;
+
+    std::string joinPTX() const;
+    std::string joinCubins() const;
+    Expected<std::string> printLLVM() const; // after its passes
+  };
   struct Made {
     std::string symbol;
     CUDAPlan plan;
     mlir::OwningOpRef<mlir::ModuleOp> source; // with the program
     PipelineOptions pipeline;
     mlir::OwningOpRef<mlir::ModuleOp> tiles; // the kernels of the plan, from which the code is made
-    std::unique_ptr<Module> code;
+    std::vector<codegen::KernelIR> code;
     bool isStep = false;
     bool isSpare = false;       // calls do without it where the assembler finds it at fault
     bool isInTurn = false;      // it has no registers for the next chunk's numbers
@@ -71,8 +82,10 @@ private:
   Error lower(Made &kernel);
   /// Lowers the occupancy of what the faults are of, or leaves kernels out that calls can do without. Whether it did.
   Expected<bool> relieve(Made &kernel, ArrayRef<Fault> faults);
-  /// PTX, or an error where the kernels do not link.
-  Expected<std::string> emitAll();
+  /// The code of all kernels, cubins too if it `assembles` them. Those that have not changed are not made again.
+  Expected<Code> makeAll(bool assembles);
+  /// Writes the listings that were asked for.
+  Error list(const Code &code, int64_t spilledBytes);
   /// Takes other plans for kernels at fault. False: there are none, and the faults stay.
   Expected<bool> avoid(ArrayRef<Fault> faults);
   /// The same of one kernel, if it has some of the faults.
@@ -88,10 +101,10 @@ private:
   PipelineOptions pipeline;
   std::string objectName;
   Listings &listings;
-  LLVMContext context;
+  codegen::KernelFactory factory;
   std::vector<Made> made;
-  std::unique_ptr<Module> sums;         // of gradients; null where there are none
-  std::unique_ptr<Module> compositions; // of summaries; the same
+  std::optional<codegen::KernelIR> sums;         // of gradients
+  std::optional<codegen::KernelIR> compositions; // of summaries
 };
 
 class CUDABackend : public Backend {
@@ -466,8 +479,7 @@ static int64_t findOccupancy(const GPUProfile &gpu, const codegen::InterfaceLaun
 static bool thinOut(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
   for (auto kernel : tiles.getOps<tile::KernelOp>()) {
-    if (none_of(faults,
-                [&](const Fault &fault) { return fault.kernel.empty() || fault.kernel == kernel.getSymName(); }))
+    if (none_of(faults, [&](const Fault &fault) { return fault.kernel == kernel.getSymName(); }))
       continue;
     int64_t occupancy = analysis::getOccupancy(kernel);
     if (occupancy <= 1)
@@ -497,7 +509,7 @@ static bool leaveOutListed(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault>
 }
 
 Error CUDAKernelMaker::lower(Made &kernel) {
-  Expected<std::unique_ptr<Module>> code = compileCUDAKernels(*kernel.tiles, kernel.pipeline, context);
+  Expected<std::vector<codegen::KernelIR>> code = lowerCUDAKernels(*kernel.tiles, kernel.pipeline);
   if (!code)
     return code.takeError();
   kernel.code = std::move(*code);
@@ -582,38 +594,72 @@ Expected<std::optional<KernelResources>> CUDAKernelMaker::addSpare(chunk::Progra
   return std::nullopt;
 }
 
+/// What a writer of one kernel in LLVM IR makes.
+static codegen::KernelIR makeIR(std::unique_ptr<Module> (*write)(LLVMContext &, StringRef), StringRef symbol) {
+  LLVMContext context;
+  return codegen::splitKernels(*write(context, symbol)).front();
+}
+
 std::optional<codegen::InterfaceLaunch> CUDAKernelMaker::addSums(StringRef symbol) {
   if (!sums)
-    sums = codegen::makeGradientSums(context, symbol);
-  return codegen::InterfaceLaunch{sums->getModuleIdentifier(), codegen::sumThreads, 0};
+    sums = makeIR(codegen::makeGradientSums, symbol);
+  return codegen::InterfaceLaunch{sums->symbol, codegen::sumThreads, 0};
 }
 
 std::optional<codegen::InterfaceLaunch> CUDAKernelMaker::addCompositions(StringRef symbol) {
   if (!compositions)
-    compositions = codegen::makeCompositions(context, symbol);
-  return codegen::InterfaceLaunch{compositions->getModuleIdentifier(), codegen::compositionThreads, 0};
+    compositions = makeIR(codegen::makeCompositions, symbol);
+  return codegen::InterfaceLaunch{compositions->symbol, codegen::compositionThreads, 0};
 }
 
-Expected<std::string> CUDAKernelMaker::emitAll() {
-  std::unique_ptr<Module> all;
-  for (const Made &kernel : made) {
-    std::unique_ptr<Module> copy = CloneModule(*kernel.code);
-    if (!all)
-      all = std::move(copy);
-    else if (Linker::linkModules(*all, std::move(copy)))
+Expected<CUDAKernelMaker::Code> CUDAKernelMaker::makeAll(bool assembles) {
+  std::vector<const codegen::KernelIR *> kernels;
+  for (const Made &kernel : made)
+    for (const codegen::KernelIR &one : kernel.code)
+      kernels.push_back(&one);
+  for (const std::optional<codegen::KernelIR> *common : {&sums, &compositions})
+    if (*common)
+      kernels.push_back(&**common);
+  Expected<std::vector<const codegen::MadeKernel *>> code = factory.make(kernels, assembles);
+  if (!code)
+    return code.takeError();
+  Code all;
+  for (auto [kernel, one] : zip(kernels, *code)) {
+    all.kernels.push_back({kernel->symbol, one});
+    all.registers = std::max(all.registers, one->cubin.registers);
+    for (const Fault &fault : one->cubin.faults)
+      all.faults.push_back({kernel->symbol, fault.text, fault.spilledBytes});
+  }
+  return all;
+}
+
+std::string CUDAKernelMaker::Code::joinPTX() const {
+  std::vector<std::string> texts;
+  for (const auto &[symbol, kernel] : kernels)
+    texts.push_back(codegen::getPTX(*kernel, symbol));
+  return codegen::joinPTX(texts);
+}
+
+std::string CUDAKernelMaker::Code::joinCubins() const {
+  std::vector<codegen::KernelCubin> cubins;
+  for (const auto &[symbol, kernel] : kernels)
+    cubins.push_back({symbol, kernel->cubin.bytes, kernel->symbol});
+  return codegen::joinCubins(cubins);
+}
+
+Expected<std::string> CUDAKernelMaker::Code::printLLVM() const {
+  LLVMContext context;
+  Module all("kernels", context);
+  for (const auto &[symbol, kernel] : kernels) {
+    Expected<std::unique_ptr<Module>> module = codegen::readKernel(*kernel, symbol, context);
+    if (!module)
+      return module.takeError();
+    all.setTargetTriple((*module)->getTargetTriple());
+    all.setDataLayout((*module)->getDataLayout());
+    if (Linker::linkModules(all, std::move(*module)))
       return make_error<InternalError>("the kernels do not link");
   }
-  for (const std::unique_ptr<Module> *common : {&sums, &compositions}) {
-    if (!*common)
-      continue;
-    std::unique_ptr<Module> copy = CloneModule(**common);
-    if (Error error = codegen::optimize(*copy, pipeline.target, cudaEffort))
-      return std::move(error);
-    if (Linker::linkModules(*all, std::move(copy)))
-      return make_error<InternalError>("the kernels do not link");
-  }
-  listings.llvmIR = listings.wantsLLVM ? codegen::printIR(*all) : "";
-  return emitPTX(*all, pipeline.target);
+  return codegen::printIR(all);
 }
 
 /// Whether the faults are of the kernel that summarises segments, or of the one that begins with what it found.
@@ -645,15 +691,12 @@ bool CUDAKernelMaker::allowSpills(Made &kernel, ArrayRef<Fault> faults) {
 
 /// All kernels at fault in one go: what takes time is to assemble them again.
 Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
-  // A fault of no kernel in particular may be any one's: it is seen which by taking one after another.
-  bool oneByOne = any_of(faults, [](const Fault &fault) { return fault.kernel.empty(); }), any = false;
+  bool any = false;
   for (Made &kernel : made) {
     Expected<bool> isBetter = avoid(kernel, faults);
     if (!isBetter)
       return isBetter;
     any |= *isBetter;
-    if (any && oneByOne)
-      break;
   }
   erase_if(made, [](const Made &kernel) { return kernel.isLeftOut; });
   return any;
@@ -665,9 +708,8 @@ Expected<bool> CUDAKernelMaker::avoid(Made &kernel, ArrayRef<Fault> faults) {
     return isRelieved;
   std::vector<Fault> own;
   for (const Fault &fault : faults)
-    if (fault.kernel.empty() || any_of(kernel.plan.launches, [&](const codegen::InterfaceLaunch &launch) {
-          return launch.symbol == fault.kernel;
-        }))
+    if (any_of(kernel.plan.launches,
+               [&](const codegen::InterfaceLaunch &launch) { return launch.symbol == fault.kernel; }))
       own.push_back(fault);
   if (own.empty())
     return false;
@@ -743,46 +785,32 @@ bool CUDAKernelMaker::isKept(const Fault &fault) const {
   });
 }
 
-/// The cubin; or PTX, which the driver compiles, where nobody asked for a cubin and there is no assembler.
+/// A table of cubins; or PTX, which the driver compiles, where there is no assembler or the target is portable.
 Expected<std::string> CUDAKernelMaker::makeImage() {
   if (Error error = checkImageVariable())
     return std::move(error);
   Expected<std::string> assembler = findAssembler();
-  std::optional<Cubin> assembled; // of listings.ptx
+  if (!assembler && listings.wantsCubin)
+    return assembler.takeError();
   while (true) {
-    Expected<std::string> ptx = emitAll();
-    if (!ptx)
-      return ptx.takeError();
-    // A kernel that is kept with its faults has the same code as before.
-    if (*ptx != listings.ptx)
-      assembled.reset();
-    listings.ptx = *ptx;
-    if (!assembler) {
-      if (listings.wantsCubin)
-        return assembler.takeError();
-      listings.notes.push_back(
-          "the kernels for '" + pipeline.target.name +
-          "' are PTX, which the GPU's driver compiles when they are loaded: " + toString(assembler.takeError()));
-      return *ptx;
-    }
-    if (!assembled) {
-      Expected<Cubin> cubin = assemble(*ptx, pipeline.target.cpu);
-      if (!cubin)
-        return cubin.takeError();
-      assembled = std::move(*cubin);
-    }
+    Expected<Code> code = makeAll(/*assembles=*/bool(assembler));
+    if (!code)
+      return code.takeError();
     int64_t spilled = 0;
     std::vector<Fault> faults;
-    for (const Fault &fault : assembled->faults)
+    for (const Fault &fault : code->faults)
       if (isKept(fault))
         spilled = std::max(spilled, fault.spilledBytes);
       else
         faults.push_back(fault);
     if (faults.empty()) {
-      listings.cubin = assembled->bytes;
-      listings.registers = assembled->registers;
-      listings.spilledBytes = spilled;
-      return std::move(keepsPTX(*pipeline.target.gpu) ? *ptx : assembled->bytes);
+      if (Error error = list(*code, spilled))
+        return std::move(error);
+      if (!assembler)
+        listings.notes.push_back(
+            "the kernels for '" + pipeline.target.name +
+            "' are PTX, which the GPU's driver compiles when they are loaded: " + toString(assembler.takeError()));
+      return keepsPTX(*pipeline.target.gpu) ? listings.ptx : code->joinCubins();
     }
     Expected<bool> isBetter = avoid(faults);
     if (!isBetter)
@@ -791,6 +819,26 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
       return makeError(toString(refuseFaults(faults)) +
                        "; smaller dims, and shorter windows of conv and delay, take fewer registers");
   }
+}
+
+Error CUDAKernelMaker::list(const Code &code, int64_t spilledBytes) {
+  listings.ptx = code.joinPTX();
+  listings.registers = code.registers;
+  listings.spilledBytes = spilledBytes;
+  if (listings.wantsLLVM) {
+    Expected<std::string> text = code.printLLVM();
+    if (!text)
+      return text.takeError();
+    listings.llvmIR = std::move(*text);
+  }
+  if (!listings.wantsCubin)
+    return Error::success();
+  // One that programs of other makers can load.
+  Expected<Cubin> cubin = assemble(listings.ptx, pipeline.target.cpu);
+  if (!cubin)
+    return cubin.takeError();
+  listings.cubin = std::move(cubin->bytes);
+  return Error::success();
 }
 
 void CUDAKernelMaker::complete(codegen::KernelInterface &interface) {
@@ -841,6 +889,7 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
   }
   // Data alone, for the processor that is beside the GPU.
   Target beside = *findTarget(pipeline.target.beside);
+  LLVMContext context;
   Module descriptors(objectName, context);
   codegen::addDescriptors(descriptors, interfaces, *image);
   if (Error error = codegen::optimize(descriptors, beside, pipeline.effort))

@@ -497,12 +497,16 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
 
 CUDAForm compile::getNext(CUDAForm form) { return form == CUDAForm::Plain ? form : CUDAForm(int(form) + 1); }
 
-Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(mlir::ModuleOp tiles, const PipelineOptions &pipeline,
-                                                              LLVMContext &context) {
+Expected<std::vector<codegen::KernelIR>> compile::lowerCUDAKernels(mlir::ModuleOp tiles,
+                                                                   const PipelineOptions &pipeline) {
   ProgramLowering lowering(tiles);
   if (Error error = lowering.run("tile", "lowered", pipeline))
     return std::move(error);
-  return lowering.translate(context, pipeline.target, cudaEffort);
+  LLVMContext context;
+  Expected<std::unique_ptr<Module>> module = lowering.translate(context);
+  if (!module)
+    return module.takeError();
+  return codegen::splitKernels(**module);
 }
 
 /// Whether a smaller chunk may be better than one whose tiles fit: one chain over the chunks then makes the outputs,

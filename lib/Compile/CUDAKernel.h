@@ -2,11 +2,11 @@
 #pragma once
 #include "Analysis/KernelTime.h"
 #include "Codegen/Embed/KernelInterface.h"
+#include "Codegen/NVPTX/Kernels.h"
 #include "Compile/ProgramLowering.h"
 #include "Pipelines/Stages.h"
 #include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/DGPS/DGPS.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
 namespace recur::compile {
@@ -64,9 +64,8 @@ struct CUDAKernels {
 llvm::Expected<CUDAKernels> planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
                                             bool summaries = true);
 
-/// Kernels of the stage `tile`, which stay as they are, as LLVM IR, optimised.
-llvm::Expected<std::unique_ptr<llvm::Module>> compileCUDAKernels(mlir::ModuleOp tiles, const PipelineOptions &pipeline,
-                                                                 llvm::LLVMContext &context);
+/// Kernels of the stage `tile`, which stay as they are, as LLVM IR.
+llvm::Expected<std::vector<codegen::KernelIR>> lowerCUDAKernels(mlir::ModuleOp tiles, const PipelineOptions &pipeline);
 
 /// The recurrence as the program of the plan `step`, on its own in a module, and the options for it: chunks of one
 /// token, which leave besides the states that they begin with, where the caller has arrays for them.

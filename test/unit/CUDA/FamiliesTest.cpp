@@ -25,10 +25,9 @@ protected:
       if (backward)
         pipeline.plan = Plan::Step;
       compile::Listings listings;
-      listings.wantsCubin = true;
       auto kernels = compile::compileKernels((*specification)->getRecurrences().front(), pipeline, {}, listings);
       ASSERT_TRUE(bool(kernels)) << gpu->name.str() << ": " << llvm::toString(kernels.takeError());
-      EXPECT_FALSE(listings.cubin.empty()) << gpu->name.str();
+      EXPECT_GT(listings.registers, 0) << "no assembler for " << gpu->name.str();
       EXPECT_THAT(listings.ptx, HasSubstr(".target " + gpu->architecture.str() + "\n"));
       for (const char *instruction : {"wgmma", "setmaxnreg"})
         EXPECT_THAT(listings.ptx, Not(HasSubstr(instruction))) << gpu->name.str();

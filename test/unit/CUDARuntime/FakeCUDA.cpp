@@ -34,6 +34,7 @@ int cuModuleUnload(void *) {
 }
 int cuModuleLoadData(void **module, const void *image) {
   ++fakeCUDA.loads;
+  fakeCUDA.loaded.push_back(image);
   *module = const_cast<void *>(image);
   return fakeCUDA.errorOfLoad;
 }

@@ -24,6 +24,7 @@ struct FakeCUDA {
   void *context;
   const void *hostMemory; // all other memory is the device's
   int loads, unloads, launches;
+  std::vector<const void *> loaded; // the code
   int capability = 90, multiprocessors = 10;
   int mostSharedBytes = 101376; // that a CTA may have
   int sharedBytes;              // as set for the function

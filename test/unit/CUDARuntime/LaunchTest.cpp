@@ -1,7 +1,10 @@
 // What a call on a GPU's memory becomes: the words that a kernel is launched with, and what is refused before.
+#include "ABI/GPUImage.h"
 #include "LaunchTesting.h"
+#include <cstring>
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 namespace {
 
@@ -158,6 +161,52 @@ TEST_F(Launch, WhatIsUnloadedIsLoadedAgain) {
   EXPECT_EQ(fakeCUDA.unloads, 1);
   ASSERT_EQ(forward(), RECUR_OK);
   EXPECT_EQ(fakeCUDA.loads, 2);
+}
+
+/// Two kernels that do the same, and one more: each with a name, and the code of two cubins.
+struct Table {
+  recur::abi::ImageTable head = {{0x7F, 'R', 'E', 'C', 'U', 'R', 'G', 'P'}, 3};
+  recur::abi::ImageTable::Kernel kernels[3] = {
+      {offsetof(Table, step), offsetof(Table, first), offsetof(Table, step)},
+      {offsetof(Table, gdn), offsetof(Table, second), offsetof(Table, chunk)},
+      {offsetof(Table, chunk), offsetof(Table, second), offsetof(Table, chunk)},
+  };
+  char step[8] = "step", gdn[4] = "gdn", chunk[8] = "chunk", first[64] = "first", second[64] = "second";
+};
+
+class TableLaunch : public Launch {
+protected:
+  TableLaunch() { of.image = &table; }
+  ~TableLaunch() override { recur_unload(&of); }
+
+  Table table;
+  recur_recurrence of = recurrence;
+};
+
+TEST_F(TableLaunch, HasTheFunctionOfTheCodeThatTheTableNames) {
+  ASSERT_EQ(recur_forward(&of, &call), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.all.back().symbol, "chunk");
+  EXPECT_THAT(fakeCUDA.loaded, ElementsAre(table.first, table.second)) << "each code once, and all of them at once";
+  ASSERT_EQ(recur_forward(&of, &call), RECUR_OK);
+  EXPECT_EQ(fakeCUDA.loads, 2);
+  recur_unload(&of);
+  EXPECT_EQ(fakeCUDA.unloads, 2);
+  ASSERT_EQ(recur_forward(&of, &call), RECUR_OK);
+  EXPECT_EQ(fakeCUDA.loads, 4);
+}
+
+TEST_F(TableLaunch, NeedsTheKernel) {
+  strcpy(table.gdn, "x");
+  EXPECT_EQ(recur_forward(&of, &call), RECUR_DEVICE_ERROR);
+  EXPECT_THAT(recur_message(), HasSubstr("the kernel is not in its image"));
+  EXPECT_EQ(fakeCUDA.unloads, 2) << "nothing stays loaded of what cannot be called";
+}
+
+TEST_F(TableLaunch, WhatCannotBeLoadedIsAStatus) {
+  fakeCUDA.errorOfLoad = 2;
+  EXPECT_EQ(recur_forward(&of, &call), RECUR_DEVICE_ERROR);
+  EXPECT_THAT(recur_message(), HasSubstr("the kernels cannot be loaded"));
+  EXPECT_EQ(fakeCUDA.unloads, 0);
 }
 
 TEST_F(Launch, AKernelIsForOneKindOfMachine) {
