@@ -24,7 +24,6 @@ struct FakeCUDA {
   void *context;
   const void *hostMemory; // all other memory is the device's
   int loads, unloads, launches;
-  std::vector<const void *> loaded; // the code
   int capability = 90, multiprocessors = 10;
   int mostSharedBytes = 101376; // that a CTA may have
   int sharedBytes;              // as set for the function
@@ -36,6 +35,7 @@ struct FakeCUDA {
   std::vector<FakeLaunch> all;
   std::vector<FakeMap> maps;
   int errorOfMap;
-  int synchronized; // how often a stream was waited for
+  int synchronized;                 // how often a stream was waited for
+  std::vector<const void *> loaded; // the code
 };
 extern FakeCUDA fakeCUDA;
