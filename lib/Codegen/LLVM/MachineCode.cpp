@@ -3,11 +3,21 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/DCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Vectorize/LoopVectorize.h"
 #include <mutex>
 
 using namespace llvm;
@@ -49,7 +59,41 @@ static void setTarget(Module &module, const recur::Target &target, TargetMachine
   }
 }
 
-static void runPasses(Module &module, TargetMachine &machine, const PipelineTuningOptions &tuning) {
+/// Some of LLVM's passes take a time that grows with the square of a function's size. The kernels of all examples,
+/// forward and backward, are below these sizes; those of programs with hundreds of statements are above.
+static bool isLarge(const Module &module, const recur::Target &target) {
+  return module.getInstructionCount() > (target.isCPU() ? 8000U : 24000U);
+}
+
+/// For a large module: the passes that its code needs, each of which takes a time that grows with its size.
+static void addFewPasses(ModulePassManager &passes, bool vectorizes) {
+  FunctionPassManager functions;
+  functions.addPass(SROAPass(SROAOptions::ModifyCFG));
+  functions.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  functions.addPass(SimplifyCFGPass());
+  functions.addPass(InstCombinePass());
+  functions.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
+  if (vectorizes) {
+    functions.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
+    functions.addPass(LoopVectorizePass());
+    functions.addPass(InstCombinePass());
+  }
+  functions.addPass(GVNPass());
+  functions.addPass(DCEPass());
+  passes.addPass(createModuleToFunctionPassAdaptor(std::move(functions)));
+}
+
+/// Keeps passes of code generation from a large module: strength reduction of straight lines compares each of their
+/// products with all before it.
+class LargeModuleGate : public OptPassGate {
+public:
+  bool shouldRunPass(StringRef pass, StringRef) const override {
+    return pass != "Straight line strength reduction" && pass != "StraightLineStrengthReducePass";
+  }
+  bool isEnabled() const override { return true; }
+};
+
+static void runPasses(Module &module, TargetMachine &machine, const PipelineTuningOptions &tuning, bool isLarge) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
@@ -60,7 +104,12 @@ static void runPasses(Module &module, TargetMachine &machine, const PipelineTuni
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+  ModulePassManager passes;
+  if (isLarge)
+    addFewPasses(passes, tuning.LoopVectorization);
+  else
+    passes = builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3);
+  passes.run(module, modules);
 }
 
 Error recur::codegen::optimize(Module &module, const recur::Target &target, Effort effort) {
@@ -70,6 +119,7 @@ Error recur::codegen::optimize(Module &module, const recur::Target &target, Effo
   setTarget(module, target, **machine);
   if (effort == Effort::Quick)
     return Error::success();
+  bool large = isLarge(module, target);
   PipelineTuningOptions tuning;
   bool hasScalarLoops =
       any_of(module, [](const Function &function) { return function.hasFnAttribute(scalarLoopsAttribute); });
@@ -78,14 +128,14 @@ Error recur::codegen::optimize(Module &module, const recur::Target &target, Effo
     // A core's loops are unrolled in the code already, where that makes them faster. More of it takes two fifths of all
     // the time of a compilation, and the kernels are as fast without.
     tuning.LoopUnrolling = !target.isCPU();
-  } else {
+  } else if (!large) {
     // Short loops become vectors first: unrolled before, they would be as many numbers. Then the loops over vectors
     // are.
     tuning.LoopUnrolling = false;
-    runPasses(module, **machine, tuning);
+    runPasses(module, **machine, tuning, large);
     tuning.LoopUnrolling = true;
   }
-  runPasses(module, **machine, tuning);
+  runPasses(module, **machine, tuning, large);
   return Error::success();
 }
 
@@ -100,6 +150,9 @@ Expected<std::string> recur::codegen::emitCode(Module &module, const recur::Targ
   auto file = form == CodeForm::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
   if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, file))
     return createStringError("this compiler writes no such file for '%s'", target.triple.c_str());
+  LargeModuleGate gate;
+  if (isLarge(module, target))
+    module.getContext().setOptPassGate(gate);
   passes.run(module);
   return code.str().str();
 }

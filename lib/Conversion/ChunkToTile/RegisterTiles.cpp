@@ -44,7 +44,6 @@ static bool canTake(Operation *op, Value tile) {
 namespace {
 /// A tile that can lie in registers, and the ops between which it is in use.
 struct Candidate {
-  AllocOp tile;
   int64_t first, last;
 };
 } // namespace
@@ -56,7 +55,7 @@ static std::optional<Candidate> findCandidate(AllocOp tile, int64_t warps,
       !spreadOverWarps(type.getSize(0), type.getSize(1), warps) ||
       !spreadOverWarps(type.getSize(0), type.getSize(1), warps / 2))
     return std::nullopt;
-  Candidate candidate{tile, std::numeric_limits<int64_t>::max(), -1};
+  Candidate candidate{std::numeric_limits<int64_t>::max(), -1};
   Operation *first = nullptr;
   bool isSum = false;
   for (Operation *user : tile->getUsers()) {
@@ -334,25 +333,17 @@ static void chooseRegisters(KernelOp kernel, Block &chunk, bool limited) {
   for (auto [position, op] : llvm::enumerate(chunk))
     positions[&op] = int64_t(position);
   auto threads = int64_t(*kernel.getThreads());
-  SmallVector<Candidate> kept;
-  auto countAt = [&](int64_t position) {
-    int64_t numbers = 0;
-    for (Candidate one : kept)
-      if (one.first <= position && position <= one.last)
-        numbers += one.tile.getType().getNumElements();
-    return numbers;
-  };
+  SmallVector<int64_t> taken(positions.size(), 0); // by position: numbers of the tiles that are there in registers
   for (AllocOp tile : kernel.getBody().front().getOps<AllocOp>()) {
     std::optional<Candidate> candidate = findCandidate(tile, threads / 32, positions);
     if (!candidate)
       continue;
-    int64_t beside = 0;
-    for (int64_t position = candidate->first; position <= candidate->last; ++position)
-      beside = std::max(beside, countAt(position));
-    int64_t numbers = beside + tile.getType().getNumElements();
+    auto span = llvm::MutableArrayRef(taken).slice(candidate->first, candidate->last + 1 - candidate->first);
+    int64_t own = tile.getType().getNumElements(), numbers = own + *llvm::max_element(span);
     if (limited && numbers > mostNumbers * threads)
       continue;
-    kept.push_back(*candidate);
+    for (int64_t &count : span)
+      count += own;
     TileType type = tile.getType();
     tile.getResult().setType(TileType::get(type.getContext(), type.getShape(), type.getElementType(), Memory::Registers,
                                            {type.getSize(1), 1}, 0));

@@ -20,6 +20,14 @@ struct Item {
   int64_t count() const { return rows * columns; }
 };
 
+/// A loop over the elements of vectors, which takes more of them while nothing stands behind it.
+struct VectorLoop {
+  mlir::Operation *loop = nullptr;
+  mlir::Value index;
+  int64_t count = 0;
+  llvm::DenseMap<mlir::Value, mlir::Value> numbers; // element `index` of each vector that it computes
+};
+
 struct StatePlace {
   dgps::StateOp op;
   mlir::Value pointer;
@@ -60,6 +68,7 @@ private:
   /// Computes every element into the buffer, which the item then is.
   void place(Item &item, mlir::Value buffer);
   mlir::Value placeAnywhere(Item &item);
+  mlir::Value placeInVectorLoop(mlir::Value vector, Item &item);
   mlir::Value placeAtStart(llvm::function_ref<mlir::Value()> build);
   mlir::Value startOfToken(TokenArray array, mlir::Value token);
   void copyFromMemory(mlir::Value value, TokenArray from, mlir::Value token);
@@ -83,6 +92,7 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Value> buffers; // allocated once, before the loop over tokens
   llvm::SmallVector<TokenArray> arrays[abi::roleCount];
   llvm::SmallVector<StatePlace> states;
+  VectorLoop vectorLoop;
 };
 
 } // namespace recur::conversion

@@ -46,11 +46,36 @@ Item StepBuilder::makeElementwise(Operation *op) {
   }
   item.element = [this, op, operands](Value i, Value j) {
     SmallVector<Value, 2> numbers;
-    for (const Item &operand : operands)
-      numbers.push_back(operand.element(operand.rank == 2 ? i : Value(), operand.rank ? j : Value()));
+    for (auto [value, operand] : llvm::zip_equal(op->getOperands(), operands)) {
+      Value known = operand.rank == 1 && j == vectorLoop.index ? vectorLoop.numbers.lookup(value) : Value();
+      numbers.push_back(known ? known : operand.element(operand.rank == 2 ? i : Value(), operand.rank ? j : Value()));
+    }
     return applyFunction(op, numbers);
   };
   return item;
+}
+
+/// Vectors that are computed element by element, one after the other, share a loop. Many loops in a row would be
+/// slower, and what LLVM does for each of them takes longer the more there are.
+Value StepBuilder::placeInVectorLoop(Value vector, Item &item) {
+  Value buffer = allocateVector(item.columns);
+  Block::iterator here = b.builder.getInsertionPoint();
+  bool isLast = here != b.builder.getInsertionBlock()->begin() && &*std::prev(here) == vectorLoop.loop;
+  if (!isLast || vectorLoop.count != item.columns)
+    b.loop(item.columns, [&](Value j) {
+      vectorLoop.loop = j.getParentBlock()->getParentOp();
+      vectorLoop.index = j;
+      vectorLoop.count = item.columns;
+      vectorLoop.numbers.clear();
+    });
+  OpBuilder::InsertionGuard guard(b.builder);
+  b.builder.setInsertionPoint(vectorLoop.index.getParentBlock()->getTerminator());
+  Value number = item.element({}, vectorLoop.index);
+  b.storeFloat(number, buffer, vectorLoop.index);
+  vectorLoop.numbers[vector] = number;
+  item.element = readFrom(item, buffer);
+  item.cost = 0;
+  return buffer;
 }
 
 Item StepBuilder::makeSoftmax(SoftmaxOp op) {
@@ -287,6 +312,8 @@ LogicalResult StepBuilder::buildOp(Operation *op) {
   } else if (StatePlace *state = findStateToUpdateInPlace(op)) {
     place(item, state->pointer);
     state->next = state->pointer;
+  } else if (item.rank == 1 && isa<ElementwiseOpInterface, SelectOp, BroadcastOp, ConstantOp>(op)) {
+    buffers[op] = placeInVectorLoop(result, item);
   } else {
     buffers[op] = placeAnywhere(item);
   }

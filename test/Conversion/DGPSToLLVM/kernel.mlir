@@ -2,7 +2,7 @@
 // RUN: recur-opt %s --dgps-store=types=bf16 --convert-dgps-to-llvm -split-input-file | FileCheck %s --check-prefix=BF16
 // RUN: recur-opt %s --dgps-store=types=f16 --convert-dgps-to-llvm=symbol=other -split-input-file | FileCheck %s --check-prefix=F16
 
-// One loop over tokens and one over elements each for the input, the sum, the output. The state is a vector: it lies on the
+// One loop over tokens and one over elements each for the input, the sum with its product, the output. The state is a vector: it lies on the
 // stack, and goes to the caller in the end. There is no scratch memory.
 // CHECK-LABEL: llvm.func @mean(%arg0: !llvm.ptr, %arg1: i64, %arg2: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}) attributes {passthrough = ["recur-scalar-loops"]} {
 // CHECK: llvm.alloca %{{.*}} x !llvm.array<8 x f32> {alignment = 64 : i64}
@@ -14,8 +14,9 @@
 // CHECK: arith.muli %[[TOKEN]], %{{.*}} overflow<nsw> : i64
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK-DAG: arith.mulf %{{.*}} fastmath<reassoc,contract> : f32
-// CHECK-DAG: arith.addf %{{.*}} fastmath<reassoc,contract> : f32
+// CHECK: %[[PRODUCT:.*]] = arith.mulf %{{.*}} fastmath<reassoc,contract> : f32
+// CHECK-NOT: scf.for
+// CHECK: arith.addf %[[PRODUCT]], %{{.*}} fastmath<reassoc,contract> : f32
 // CHECK: scf.if
 // CHECK: scf.for
 // CHECK: "llvm.intr.memcpy"
