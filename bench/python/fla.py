@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from replays import time_replays
 
 import recur
 from recur import fla
@@ -32,7 +33,7 @@ SHAPES = {
     "C": (1, 8192, 16, 32, 128, 128),
     "small": (1, 100, 2, 4, 16, 16),
 }
-REPLAYS, CALLS, FLUSHED_BYTES = 30, 300, 256 << 20
+REPLAYS, CALLS = 30, 300
 SLOTS = 64  # of gated slot attention
 BF16 = torch.bfloat16
 
@@ -250,30 +251,6 @@ def prepare(case: Case, x: Data) -> tuple[Callable[[], Any], Callable[[], Any]]:
     return lambda: case.call(x), lambda: recurrence(**given)
 
 
-def time_replays(call: Callable[[], Any], flushed: torch.Tensor) -> float:
-    """Milliseconds of the work on the GPU."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kept = call()
-    times = []
-    for _ in range(REPLAYS):
-        flushed.zero_()
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end))
-    del kept
-    return statistics.median(times)
-
-
 def time_host(call: Callable[[], Any], count: int = CALLS) -> float:
     """Microseconds until a call returns, which does not wait for a GPU."""
     times = []
@@ -308,13 +285,13 @@ def compile_all(cases: list[Case], x: Data) -> dict[Case, str]:
     return {case: reason for case, reason in reasons.items() if reason}
 
 
-def measure(case: Case, x: Data, flushed: torch.Tensor | None) -> str:
+def measure(case: Case, x: Data, is_gpu: bool) -> str:
     """The rest of a row."""
     call, own = prepare(case, x)
-    if flushed is None:
+    if not is_gpu:
         ours, library = time_processor(call), time_processor(own)
         return f"{ours:9.3f}{library:9.3f}{ours / library:8.2f}"
-    ours, library = time_replays(call, flushed), time_replays(own, flushed)
+    ours, library = (statistics.median(time_replays(work, REPLAYS)) for work in (call, own))
     hosts = time_host(call), time_host(own)
     return f"{ours:9.4f}{library:9.4f}{ours / library:8.2f}{hosts[0]:10.1f}{hosts[1]:9.1f}"
 
@@ -329,7 +306,6 @@ def main() -> int:
     words = [word for word in chosen.names.split(",") if word]
     cases = [case for case in CASES if (any(word in case.name for word in words) if words else chosen.all or case.is_usual)]
     is_gpu, failed = chosen.device == "cuda", 0
-    flushed = torch.empty(FLUSHED_BYTES, dtype=torch.uint8, device="cuda") if is_gpu else None
     names = (chosen.shapes or ("A" if is_gpu else "small")).split(",")
     print(f"{torch.cuda.get_device_name() if is_gpu else 'processor'}, PyTorch {torch.__version__}; data in bf16, medians of {REPLAYS}")
     reasons: dict[Case, str] | None = None
@@ -345,7 +321,7 @@ def main() -> int:
                 if case in reasons:
                     raise recur.Error(reasons[case])
                 with torch.inference_mode():
-                    print(row + measure(case, x, flushed), flush=True)
+                    print(row + measure(case, x, is_gpu), flush=True)
             except Exception as error:  # the other rows are still wanted
                 failed += 1
                 print(f"{row} {error}".split("\n")[0], flush=True)

@@ -8,9 +8,9 @@ over to the gradient, and where they may not.
 """
 
 import argparse
-import time
 
 import torch
+from replays import Nothing, measure_callers, time_replays
 
 import recur
 
@@ -33,54 +33,6 @@ def draw(recurrence, B, T, H, side):
     return given
 
 
-class Nothing(torch.autograd.Function):
-    """What autograd itself costs."""
-
-    @staticmethod
-    def forward(ctx, *tensors):
-        ctx.save_for_backward(*tensors)
-        return tensors[2].new_empty(tensors[2].shape)
-
-    @staticmethod
-    def backward(ctx, cotangent):
-        return ctx.saved_tensors
-
-
-def measure_caller(function, rounds=40, calls=25):
-    """Microseconds, the least of many rounds."""
-    least = float("inf")
-    for _ in range(rounds):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        least = min(least, (time.perf_counter() - start) / calls)
-    return 1e6 * least
-
-
-def measure_gpu(function, rounds=30):
-    """Milliseconds of a graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            function()
-    torch.cuda.current_stream().wait_stream(side)
-    graph, flushed = torch.cuda.CUDAGraph(), torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    with torch.cuda.graph(graph):
-        function()
-    least = float("inf")
-    for _ in range(rounds):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        flushed.zero_()
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        least = min(least, begin.elapsed_time(end))
-    return least
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=NAMES)
@@ -98,8 +50,8 @@ def main():
             forward = lambda given=given: recurrence(*given, kept_bytes=kept_bytes)
             both = lambda given=given, weight=weight: torch.autograd.grad(forward(given), given, weight)
             nothing = lambda: torch.autograd.grad(Nothing.apply(*few), few, short)
-            gpu = measure_gpu(forward), measure_gpu(both)
-            caller = measure_caller(lambda: forward(few)), measure_caller(lambda: both(few, short)), measure_caller(nothing)
+            gpu = [min(time_replays(work, 30)) for work in (forward, both)]
+            caller = measure_callers(lambda: forward(few), lambda: both(few, short), nothing, rounds=40, calls=25)
             print(f"{name},{'no' if kept_bytes == 0 else 'if it saves time'},{gpu[0]:.3f},{gpu[1]:.3f},{caller[0]:.1f},{caller[1]:.1f},{caller[2]:.1f}", flush=True)
 
 

@@ -15,6 +15,8 @@ os.environ.setdefault("RECUR_CACHE", tempfile.mkdtemp(prefix="recur-test-cache-"
 if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):  # devices to share sequences out over
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 
+sys.path.append(str(ROOT / "bench" / "python"))  # for what tests share with benchmarks
+
 import recur  # noqa: E402  (after the cache is set)
 
 FLOAT = numpy.float32

@@ -4,7 +4,6 @@ import concurrent.futures
 import os
 import pathlib
 import tempfile
-import time
 
 import numpy
 import pytest
@@ -16,6 +15,7 @@ from test_golden import GOLDEN, NAMES, call, read, read_dims
 import recur
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from replays import capture, measure_callers  # noqa: E402  (where PyTorch is)
 import recur.transformers  # noqa: E402  (where PyTorch is)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
@@ -206,9 +206,7 @@ def test_decoding_by_a_graph(gdn):
     token = {name: x[:, 70:71].clone() for name, x in given.items()}
     out, kept = torch.empty_like(want[:, :1]), state.clone()
     gdn(**token, initial=state, final=state, out=out)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        gdn(**token, initial=state, final=state, out=out)
+    graph, _ = capture(lambda: gdn(**token, initial=state, final=state, out=out))
     state.copy_(kept)
     tokens = []
     for place in range(70, 90):
@@ -234,10 +232,7 @@ def test_a_graph_replays_a_call(gdn):
     given = put(draw(B=1, T=100))
     bounds = torch.tensor([0, 30, 100])
     for offsets in ((bounds, bounds.cuda()), bounds.cuda(), bounds.int().cuda()):
-        gdn(**given, offsets=offsets)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            o, S = gdn(**given, offsets=offsets, final=True)
+        graph, (o, S) = capture(lambda: gdn(**given, offsets=offsets, final=True))
         for tensor in given.values():
             tensor.mul_(0.5)
         if not isinstance(offsets, tuple):
@@ -388,27 +383,14 @@ def test_a_call_like_one_before_gives_the_same(gdn, monkeypatch):
     torch.cuda.current_stream().wait_stream(side)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         results.append(pool.submit(lambda: gdn(**second, final=True)).result())
-    given, graph = {name: torch.zeros_like(tensor) for name, tensor in second.items()}, torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        results.append(gdn(**given, final=True))
+    given = {name: torch.zeros_like(tensor) for name, tensor in second.items()}
+    graph, captured = capture(lambda: gdn(**given, final=True))
+    results.append(captured)
     for name, tensor in given.items():
         tensor.copy_(second[name])
     graph.replay()
     assert all(torch.equal(o, want[0]) and torch.equal(S, want[1]) for o, S in results)
     assert all(map(torch.equal, kept, before)) and len(long_way) <= 3  # a thread without a context goes the long way
-
-
-def measure_callers(*functions):
-    """Microseconds of the caller, who does not wait for the GPU: of each the least of many rounds, by turns."""
-    least = [float("inf")] * len(functions)
-    for _ in range(60):
-        for place, function in enumerate(functions):
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(100):
-                function()
-            least[place] = min(least[place], (time.perf_counter() - start) / 100)
-    return [1e6 * seconds for seconds in least]
 
 
 def test_overhead(gdn):

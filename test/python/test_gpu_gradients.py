@@ -8,11 +8,12 @@ import test_fla
 import test_starts
 from conftest import draw, error_of
 from test_golden import NAMES, call, read_dims
-from test_gpu import host, measure_callers, put
+from test_gpu import host, put
 
 import recur
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from replays import Nothing, capture, measure_callers  # noqa: E402  (where PyTorch is)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
 
@@ -224,14 +225,7 @@ def test_a_graph_holds_both(gdn):
     def work():
         return torch.autograd.grad(gdn(*leaves, offsets=bounds), leaves, weight)
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        work()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = work()
+    graph, captured = capture(work)
     with torch.no_grad():
         for tensor in leaves:
             tensor.mul_(0.5)
@@ -330,16 +324,6 @@ SLOWEST = 140
 def test_overhead_does_not_grow(gdn):
     """Of forward and backward together, the launches included, beside a function that does nothing: PyTorch computes gradients on a GPU in
     a thread of its own, for which its caller waits."""
-
-    class Nothing(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, *tensors):
-            ctx.save_for_backward(*tensors)
-            return tensors[2].new_empty(tensors[2].shape)
-
-        @staticmethod
-        def backward(ctx, cotangent):
-            return ctx.saved_tensors
 
     leaves = [tensor.requires_grad_() for tensor in put(draw(B=1, T=64)).values()]
     weight = torch.ones(1, 64, 4, 8, device="cuda")

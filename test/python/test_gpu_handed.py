@@ -9,6 +9,7 @@ from test_gpu import host, put
 import recur
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from replays import capture  # noqa: E402  (where PyTorch is)
 import recur.torch  # noqa: E402  (the operators)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
@@ -167,15 +168,7 @@ def test_a_graph_holds_both(gdn):
     leaves = [x.requires_grad_() for x in given.values()]
     weight = torch.ones(2, T, H, SIDE, device="cuda", dtype=torch.bfloat16)
     work = lambda: torch.autograd.grad(gdn(*leaves), leaves, weight)
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            work()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = work()
+    graph, captured = capture(work)
     with torch.no_grad():
         for x in leaves:
             x.mul_(0.5)

@@ -7,6 +7,7 @@ from conftest import draw
 import recur
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from replays import capture  # noqa: E402  (where PyTorch is)
 from recur import debug  # noqa: E402  (where PyTorch is)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
@@ -40,10 +41,7 @@ def test_a_call_has_the_bits_of_one_whose_states_are_its_own(gdn, pool, tokens):
 def test_a_graph_goes_by_the_rows_that_are_there_when_it_is_replayed(gdn, pool):
     given, rows = put(draw(T=1)), rows_of(5, 0)
     states = pool.clone()
-    gdn(**given, pool=states, state_indices=rows)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        o = gdn(**given, pool=states, state_indices=rows)
+    graph, o = capture(lambda: gdn(**given, pool=states, state_indices=rows))
     for chosen in ((2, 6), (3, -1), (1, 700)):  # the last of which lies beyond the pool
         states.copy_(pool)
         rows.copy_(rows_of(*chosen))
@@ -116,14 +114,7 @@ def test_tokens_that_are_tried_are_kept_and_accepted(gdn, pool, kind):
 def test_a_graph_goes_by_the_counts_that_are_there_when_it_is_replayed(gdn, pool):
     given, tried, counts = put(draw(T=3)), rows_of(5, 2, 3, 0, 1, 6).reshape(2, 3), rows_of(1, 1)
     states = pool.clone()
-
-    def call(own):
-        return gdn(**given, pool=own, state_indices=tried, accepted=counts, token_indices=tried)
-
-    call(states)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        o = call(states)
+    graph, o = capture(lambda: gdn(**given, pool=states, state_indices=tried, accepted=counts, token_indices=tried))
     for chosen in ((2, 3), (1, 0), (4, 2)):  # the later ones count beyond the rows of a sequence: it begins anew
         states.copy_(pool)
         counts.copy_(rows_of(*chosen))
