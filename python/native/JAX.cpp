@@ -41,8 +41,8 @@ struct Asked {
   ffi::Span<const int64_t> sizes;
   bool hasInitial, hasFinal, isPacked, transposed, backward;
   ffi::Span<const int64_t> cotangents, gradients; // of a call backward: places of what there is of them
-  int64_t keptInterval;                           // of the states that go from the call forward to its gradient
-  ffi::Span<const int64_t> offsets;               // on a GPU, where they are known here too; else empty
+  int64_t keptInterval;             // of the states that go from the call forward to its gradient; on a GPU its chunk
+  ffi::Span<const int64_t> offsets; // on a GPU, where they are known here too; else empty
 };
 
 struct OnGPU {
@@ -65,11 +65,16 @@ static bool areBelow(ffi::Span<const int64_t> places, size_t count) {
   return true;
 }
 
+static ffi::DataType getElementType(int32_t dtype) {
+  return dtype == RECUR_F32 ? ffi::F32 : dtype == RECUR_BF16 ? ffi::BF16 : ffi::F16;
+}
+
 /// Of a call forward: inputs, params, initial states (or not), the offsets of packed sequences (or not); results:
 /// outputs, then final states (or not). Of a call backward there follow cotangents of outputs and of final states, and
 /// results are gradients of inputs, params, and initial states: those of `cotangents` and `gradients`. Kept states are
 /// the last results forward and the last buffers backward. All are dense. Sizes are B, T, H, Hq.
-/// On a GPU, whose part is not null, offsets lie in their buffer as int64.
+/// On a GPU, whose part is not null, offsets lie in their buffer as int64, and states that the gradient takes are
+/// handed over.
 static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results, const Asked &asked, OnGPU *gpu) {
   const Kernel *kernel = findForJAX(asked.key);
   if (!kernel)
@@ -80,7 +85,10 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   size_t inputs = size_t(kernel->count(RECUR_INPUT) + kernel->count(RECUR_PARAM));
   size_t given = inputs + (asked.hasInitial ? states : 0), made = outputs + (asked.hasFinal ? states : 0);
   size_t cotangents = given + (isPacked ? 1 : 0), behindCotangents = cotangents + asked.cotangents.size();
-  size_t kept = asked.keptInterval ? states : 0;
+  const recur_gradient_info *handing = gpu && asked.keptInterval ? kernel->findHanding() : nullptr;
+  if (gpu && asked.keptInterval && (!handing || handing->chunk != asked.keptInterval))
+    return fail("recur: the kernel hands over no states of every " + std::to_string(asked.keptInterval) + " tokens");
+  size_t kept = handing ? size_t(handing->kept_count) : asked.keptInterval ? states : 0;
   if (buffers.size() != behindCotangents + (backward ? kept : 0) ||
       results.size() != (backward ? asked.gradients.size() : made + kept) || asked.sizes.size() != 4 ||
       !areBelow(asked.cotangents, made) || !areBelow(asked.gradients, given))
@@ -107,12 +115,25 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
   call.states_transposed = asked.transposed;
-  std::vector<float *> keptStates(kept);
-  for (size_t i = 0; i < kept; ++i)
-    keptStates[i] = static_cast<float *>(backward ? dataOf(*buffers.get<ffi::AnyBuffer>(behindCotangents + i))
-                                                  : dataOf(**results.get<ffi::AnyBuffer>(made + i)));
-  call.kept_interval = asked.keptInterval;
-  call.kept_states = keptStates.data();
+  auto getKept = [&](size_t i) {
+    return backward ? *buffers.get<ffi::AnyBuffer>(behindCotangents + i) : **results.get<ffi::AnyBuffer>(made + i);
+  };
+  std::vector<float *> keptStates(states);
+  std::vector<void *> handedStates(states);
+  for (size_t i = 0; i < kept; ++i) {
+    void *data = dataOf(getKept(i));
+    if (handing)
+      handedStates[size_t(handing->kept[i])] = data;
+    else
+      keptStates[i] = static_cast<float *>(data);
+  }
+  if (handing) {
+    call.device = RECUR_CUDA;
+    call.handed_states = handedStates.data();
+  } else {
+    call.kept_interval = asked.keptInterval;
+    call.kept_states = keptStates.data();
+  }
   std::vector<int64_t> offsets;
   if (isPacked) {
     ffi::AnyBuffer buffer = *buffers.get<ffi::AnyBuffer>(given);
@@ -129,13 +150,14 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
     call.sequence_count = count - 1;
   }
   if (kept) {
-    int64_t rows = recur_kept_rows(&kernel->getRecurrence(), &call);
+    int64_t rows =
+        handing ? recur_handed_rows(&kernel->getRecurrence(), &call) : recur_kept_rows(&kernel->getRecurrence(), &call);
     if (rows < 0)
       return fail(recur_message());
     for (size_t i = 0; i < kept; ++i) {
-      auto there = backward ? buffers.get<ffi::AnyBuffer>(behindCotangents + i)->dimensions()
-                            : (*results.get<ffi::AnyBuffer>(made + i))->dimensions();
-      if (there.size() == 0 || there[0] < rows)
+      ffi::AnyBuffer there = getKept(i);
+      bool isOfItsType = there.element_type() == (handing ? getElementType(handing->kept_dtypes[i]) : ffi::F32);
+      if (there.dimensions().size() == 0 || there.dimensions()[0] < rows || !isOfItsType)
         return fail("recur: the call has no room for the states that it keeps");
     }
   }

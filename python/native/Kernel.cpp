@@ -56,7 +56,7 @@ std::vector<const recur_array_info *> Kernel::getArrays(recur_kind kind) const {
 
 int64_t Kernel::count(recur_kind kind) const { return int64_t(getArrays(kind).size()); }
 
-nb::object Kernel::listHanded() const {
+const recur_gradient_info *Kernel::findHanding() const {
   const recur_gradient_info *gradient = nullptr;
   int targets = 0;
   for (const recur_recurrence *one = recurrence; one; one = one->next)
@@ -64,7 +64,12 @@ nb::object Kernel::listHanded() const {
       gradient = one->gradient;
       ++targets;
     }
-  if (targets != 1 || !gradient || !gradient->handing_launches)
+  return targets == 1 && gradient && gradient->handing_launches ? gradient : nullptr;
+}
+
+nb::object Kernel::listHanded() const {
+  const recur_gradient_info *gradient = findHanding();
+  if (!gradient)
     return nb::none();
   nb::list states;
   for (int32_t i = 0; i < gradient->kept_count; ++i)

@@ -37,8 +37,11 @@ public:
     return recurrence->gradient && recurrence->gradient->kept_count ? recurrence->gradient->chunk : 0;
   }
 
+  /// The gradient on a GPU to which a call forward hands states over; null where none is, or kernels are for several
+  /// GPUs.
+  const recur_gradient_info *findHanding() const;
   /// What a call forward on a GPU hands over to its gradient: `(chunk, ((state, dtype), ...))`, states by their places;
-  /// None where it hands over nothing, or kernels are for several GPUs.
+  /// None where it hands over nothing.
   nanobind::object listHanded() const;
 
   /// Gives the call the thread's own workspace for what a summary takes. What the runtime says where it refuses; else

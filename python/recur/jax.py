@@ -19,7 +19,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
 from . import _native, jax_axes, kept
-from .errors import ArgumentError, LoadError
+from .errors import ArgumentError, LoadError, NoGradientError
 from .kernels import find_gpu_targets
 from .recurrence import REGISTRY
 
@@ -105,7 +105,7 @@ class Asked:
 
     cotangents: tuple[int, ...]
     gradients: tuple[int, ...]
-    kept_interval: int = 0  # of the states that the call forward left, which are the last buffers
+    kept_interval: int = 0  # of the states that the call forward left, which are the last buffers; on a GPU the chunk
 
 
 def mark(flags: Sequence[bool]) -> jax.Array:
@@ -149,10 +149,12 @@ def _call(
 
 @dataclass(frozen=True)
 class Keeping:
-    """By which kernel a call forward keeps states for its gradient, and how many tokens are between them."""
+    """By which kernel a call forward leaves states for its gradient, how many tokens are between them, and of each state that is left the
+    shape, as declared, and the type."""
 
     key: str
     interval: int
+    states: tuple[tuple[tuple[int, ...], str], ...]
 
 
 def _read_sizes(static: Static, buffers: Sequence[jax.Array]) -> kept.Sizes:
@@ -162,20 +164,25 @@ def _read_sizes(static: Static, buffers: Sequence[jax.Array]) -> kept.Sizes:
 
 
 def choose_keeping(static: Static, wanted: Sequence[int], buffers: Sequence[jax.Array]) -> Keeping | None:
-    """For the gradients that are wanted; None where nothing is kept, as on a GPU. Of one of the calls that vmap makes one of."""
-    if static.target is not None or not wanted:
+    """For the gradients that are wanted; None where nothing is left for them. Of one of the calls that vmap makes one of."""
+    if not wanted:
         return None
     recurrence, sizes = REGISTRY[static.handle], _read_sizes(static, buffers)
     names = recurrence.name_wanted([place in wanted for place in range(static.given)], [static.has_initial] * len(static.states))
-    loaded, interval = kept.obtain(recurrence, dict(static.sizes), static.dtype, names, sizes, static.kept_bytes)
+    loaded, interval = kept.obtain(recurrence, dict(static.sizes), static.dtype, names, sizes, static.kept_bytes, static.target)
     if loaded is None:
         return None
     _native.keep_for_jax(loaded.key, loaded.kernel)
-    return Keeping(loaded.key, interval)
+    return Keeping(loaded.key, interval, kept.list_left(loaded.kernel, static.target is not None))
+
+
+def fill_up(static: Static, left: Sequence[jax.Array]) -> list[jax.Array]:
+    """What a call forward leaves of its states, with as many arrays always: see mark."""
+    return [*left, *[jnp.zeros(0, jnp.float32)] * (len(static.states) - len(left))]
 
 
 def _forward(keeping: Keeping | None, static: Static, *buffers: jax.Array) -> list[jax.Array]:
-    """Outputs, final states, and what is kept of all states."""
+    """Outputs, final states, and the states that are left for the gradient."""
     B, T = buffers[0].shape[:2]
     H = static.heads[0]
     sequences = buffers[static.given].shape[0] - 1 if static.is_packed else B
@@ -186,9 +193,7 @@ def _forward(keeping: Keeping | None, static: Static, *buffers: jax.Array) -> li
     if keeping is None:
         return _call(static, static.key, results, None, 0, buffers)
     rows = _read_sizes(static, buffers).count_rows(keeping.interval)
-    # As declared, also where the caller's are transposed.
-    shapes = [shape[::-1] if static.transposed and len(shape) == 2 else shape for shape in static.states]
-    results += [jax.ShapeDtypeStruct((rows, H, *shape), jnp.float32) for shape in shapes]
+    results += [jax.ShapeDtypeStruct((rows, H, *shape), dtype) for shape, dtype in keeping.states]
     return _call(static, keeping.key, results, None, keeping.interval, buffers)
 
 
@@ -238,21 +243,38 @@ def _map_over_sequences(
     return mapped
 
 
+def _refuse_derivatives(name: str, function: Callable[..., list[jax.Array]]) -> Callable[..., list[jax.Array]]:
+    """The function, which is a part of what JAX differentiates, with a reason where JAX differentiates it once more."""
+
+    @jax.custom_jvp
+    def computed(*buffers: jax.Array) -> list[jax.Array]:
+        return function(*buffers)
+
+    @computed.defjvp
+    def refuse(primals: Any, tangents: Any) -> Any:
+        raise NoGradientError(f"{name}: a gradient is differentiated once more, and there are first derivatives alone")
+
+    return computed
+
+
 @functools.lru_cache(maxsize=4096)
 def make_functions(static: Static) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The call forward, by what it keeps for its gradient, and the call backward, by what is asked of it; each a function of
     the arrays, in the order of the custom call."""
     params = slice(static.inputs, static.inputs + static.params)
+    name = REGISTRY[static.handle].name
 
     @functools.cache
     def compute(keeping: Keeping | None) -> Callable[..., list[jax.Array]]:
-        return _map_over_sequences(static, functools.partial(_forward, keeping), lambda batched: any(batched[params]))
+        mapped = _map_over_sequences(static, functools.partial(_forward, keeping), lambda batched: any(batched[params]))
+        return _refuse_derivatives(name, mapped)
 
     @functools.cache
     def derive(asked: Asked) -> Callable[..., list[jax.Array]]:
         # Each of the mapped calls has gradients of its own with respect to params, which one call with a larger B would sum.
         sums = any(static.inputs <= place < static.inputs + static.params for place in asked.gradients)
-        return _map_over_sequences(static, functools.partial(_backward, asked), lambda batched: sums or any(batched[params]))
+        mapped = _map_over_sequences(static, functools.partial(_backward, asked), lambda batched: sums or any(batched[params]))
+        return _refuse_derivatives(name, mapped)
 
     return compute, derive
 
@@ -272,8 +294,7 @@ def _build(static: Static) -> Callable[..., list[jax.Array]]:
         buffers = tuple(primal.value for primal in primals)
         wanted = tuple(place for place, primal in enumerate(primals[: static.given]) if primal.perturbed)
         results = list(compute(choose_keeping(static, wanted, buffers))(*buffers))
-        states = results[made:] or [jnp.zeros(0, jnp.float32)] * len(static.states)  # as many always: see mark
-        return results[:made], (buffers, states, mark([place in wanted for place in range(static.given)]))
+        return results[:made], (buffers, fill_up(static, results[made:]), mark([place in wanted for place in range(static.given)]))
 
     def backward(left: tuple[Any, ...], cotangents: list[Any]) -> tuple[jax.Array | None, ...]:
         buffers, states, marked = left
@@ -282,7 +303,7 @@ def _build(static: Static) -> Callable[..., list[jax.Array]]:
         gradients: list[jax.Array | None] = [None] * len(buffers)  # which stands for zero
         if known and wanted:
             keeping = choose_keeping(static, wanted, buffers)
-            given = [*buffers, *[cotangents[place] for place in known], *(states if keeping else ())]
+            given = [*buffers, *[cotangents[place] for place in known], *(states[: len(keeping.states)] if keeping else ())]
             computed = derive(Asked(known, wanted, keeping.interval if keeping else 0))(*given)
             for place, gradient in zip(wanted, computed):
                 gradients[place] = gradient

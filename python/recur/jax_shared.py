@@ -326,8 +326,7 @@ def _build(shared: _Shared) -> Callable[..., list[jax.Array]]:
         buffers = [primal.value for primal in primals]
         flags = [bool(primal.perturbed) for primal in primals[: given + states]]
         results, kept, before, maps = run(find_wanted(flags), buffers)
-        kept = kept or [jnp.zeros(0, jnp.float32)] * states  # as many always: see calls.mark
-        return results, (buffers, kept, before, [maps[i] for i in range(len(maps))], calls.mark(flags))
+        return results, (buffers, calls.fill_up(static, kept), before, [maps[i] for i in range(len(maps))], calls.mark(flags))
 
     def backward(left: tuple[Any, ...], cotangents: list[Any]) -> tuple[jax.Array | None, ...]:
         buffers, kept, before, maps, marked = left

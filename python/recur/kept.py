@@ -104,6 +104,14 @@ def list_handed(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None) ->
     return [(sizes.count_rows(chunk), sizes.heads, *states[place]) for place, _ in taken], [dtype for _, dtype in taken]
 
 
+def list_left(kernel: _native.Kernel, on_gpu: bool) -> tuple[tuple[tuple[int, ...], str], ...]:
+    """Of each state that a call forward leaves for its gradient, where it leaves any, the shape, as declared, and the type."""
+    states = [tuple(shape) for _, kind, _, _, shape in kernel.arrays if kind == "state"]
+    if not on_gpu:
+        return tuple((shape, "float32") for shape in states)
+    return tuple((states[place], dtype) for place, dtype in kernel.handed[1]) if kernel.handed else ()
+
+
 def list_shapes(kernel: _native.Kernel, sizes: Sizes, interval: int) -> list[Sequence[Any]]:
     """The shapes of what is kept; none where nothing is."""
     if not interval:
@@ -123,7 +131,7 @@ def obtain(
 ) -> tuple[Loaded | None, int]:
     """The kernel for a call forward whose gradients are wanted, with the interval of the states that it keeps; none, and 0, where
     nothing is kept. With ``target`` it is one on a GPU, which hands them over."""
-    asked = (*sorted(known.items()), dtype, *gradients)
+    asked = (*sorted(known.items()), dtype, target, *gradients)
     if kept_bytes == 0 or asked in recurrence.without_gradient:
         return None, 0
     try:

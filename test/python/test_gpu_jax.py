@@ -8,6 +8,7 @@ import jax
 import numpy
 import pytest
 from conftest import draw, error_of
+from test_handed import list_calls
 
 import recur
 
@@ -85,3 +86,42 @@ def test_a_gradient_under_vmap(gdn, inputs):
     for i in range(2):
         for name, gradient in derive({name: array[i] for name, array in given.items()}).items():
             assert error_of(mapped[name][i], gradient) < 1e-5, name
+
+
+def draw_mixed(**sizes):
+    """bfloat16 data beside float32 gates."""
+    given = put(draw(T=200, K=64, V=64, **sizes))
+    return {name: x if name in ("g", "beta") else x.astype("bfloat16") for name, x in given.items()}
+
+
+def list_intervals(function, *given):
+    """Of the custom calls that a program makes, how many tokens are between the states that are handed over."""
+    return [int(dict(call.params["attributes"])["kept_interval"]) for call in list_calls(jax.make_jaxpr(function)(*given).jaxpr)]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["as it is", "jit"])
+@pytest.mark.parametrize("bounds", [None, [0, 30, 30, 127, 200]], ids=["batch", "packed"])
+def test_states_are_handed_over(wrap, bounds):
+    """With and without, gradients are as near to those of float32, and the same call gives the same bits."""
+    gdn = recur.library.gated_delta_net
+    given, offsets = draw_mixed(B=2 if bounds is None else 1), None if bounds is None else numpy.array(bounds)
+    derive = lambda kept_bytes: wrap(jax.grad(lambda x: (gdn(**x, offsets=offsets, kept_bytes=kept_bytes).astype("float32") ** 2).sum()))
+    chunk, again = list_intervals(derive(None), given)
+    assert chunk == again > 0 and list_intervals(derive(0), given) == [0, 0]
+    handing, same, computing = derive(None)(given), derive(None)(given), derive(0)(given)
+    wide = derive(None)({name: x.astype("float32") for name, x in given.items()})
+    for name, want in wide.items():
+        assert numpy.array_equal(handing[name], same[name]), name
+        for got in (handing, computing):
+            assert error_of(got[name].astype("float32"), want) < 6e-3, name
+
+
+def test_states_are_handed_over_under_vmap():
+    given = {name: jax.numpy.stack([x, x[::-1]]) for name, x in draw_mixed(B=2).items()}
+    derive = jax.grad(lambda x: (recur.library.gated_delta_net(**x).astype("float32") ** 2).sum())
+    mapped = jax.jit(jax.vmap(derive))
+    assert all(list_intervals(mapped, given))
+    found = mapped(given)
+    for i in range(2):
+        for name, gradient in derive({name: x[i] for name, x in given.items()}).items():
+            assert numpy.array_equal(found[name][i], gradient), name

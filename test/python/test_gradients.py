@@ -328,3 +328,12 @@ def test_a_budget_that_is_none(gdn, inputs, budget):
     with pytest.raises(recur.ArgumentError) as raised:
         gdn(**inputs, kept_bytes=budget)
     assert str(raised.value) == f"gated_delta_net: kept_bytes is a number of bytes, or None, not {budget!r}"
+
+
+def test_second_derivatives_are_refused(gdn, inputs):
+    given = {name: jnp.asarray(array) for name, array in inputs.items()}
+    derive = jax.grad(lambda v: (gdn(**{**given, "v": v}) ** 2).sum())
+    for transform in (lambda f: f, jax.jit, lambda f: lambda v: jax.vmap(f)(v[None])[0]):
+        with pytest.raises(recur.NoGradientError) as raised:
+            jax.grad(lambda v: (transform(derive)(v) ** 2).sum())(given["v"])
+        assert str(raised.value) == "gated_delta_net: a gradient is differentiated once more, and there are first derivatives alone"

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy
 import pytest
 
 import recur
@@ -71,3 +72,39 @@ def test_a_trace_knows_what_is_handed_over(attention, kept_bytes, monkeypatch):
         assert len(torch.ops.recur.forward(given, None, attention.handle, [], False, True, [], kept_bytes)) == 2  # no gradient is wanted
         found = torch.ops.recur.backward(given, None, [o, None], attention.handle, [], False, True, [True, False, True], handed, chunk if handed else 0)
         assert [x.shape for x in found] == [given[0].shape, given[2].shape]
+
+
+def list_calls(jaxpr):
+    """The custom calls of a program, in its functions too."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "ffi_call":
+            yield equation
+        for value in equation.params.values():
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                yield from list_calls(inner)
+
+
+@pytest.mark.parametrize("kept_bytes, offsets, mapped", [(None, None, 0), (0, None, 0), (None, [0, 30, 130], 0), (None, None, 3)], ids=["open", "none", "packed", "vmap"])
+def test_jax_traces_what_is_handed_over(attention, kept_bytes, offsets, mapped, monkeypatch):
+    """The program for a GPU that is not there: what its call forward leaves, and what its call backward takes."""
+    jax = pytest.importorskip("jax")
+    from recur import jax as calls
+
+    monkeypatch.setattr(calls, "find_target", lambda recurrence, arrays: "sm_90a")
+    chunk, _ = attention.obtain_gradient({"K": SIDE, "V": SIDE}, "bfloat16", (), "sm_90a").kernel.handed
+    B = 1 if offsets else 2
+    given = [jax.ShapeDtypeStruct((*[mapped] * bool(mapped), B, 130, 4, SIDE), "bfloat16") for _ in range(3)]
+    bounds = {} if offsets is None else {"offsets": numpy.array(offsets)}
+    derive = jax.grad(lambda q, k, v: attention(q, k, v, kept_bytes=kept_bytes, **bounds).astype("float32").sum(), argnums=(0, 1, 2))
+    program = jax.make_jaxpr(jax.jit(jax.vmap(derive) if mapped else derive))(*given)
+    forward, backward = list_calls(program.jaxpr)
+    rows = 130 // chunk + 2 if offsets else max(mapped, 1) * 2 * -(-130 // chunk)
+    want = [] if kept_bytes == 0 else [((rows, 4, SIDE, SIDE), "bfloat16")]
+    describe = lambda values: [(value.aval.shape, value.aval.dtype.name) for value in values]
+    assert describe(forward.outvars[1:]) == want
+    assert describe(backward.invars[3 + bool(offsets) + 1 :]) == want
+    facts = [dict(equation.params["attributes"]) for equation in (forward, backward)]
+    assert [fact["kept_interval"] for fact in facts] == [chunk if want else 0] * 2
+    if want:
+        assert facts[0]["key"] == facts[1]["key"]
