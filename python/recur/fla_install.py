@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .errors import LoadError
 from .fla_context import Context
 
 _Function = Callable[..., Any]
@@ -51,7 +52,13 @@ def _stand_in(own: _Function, library: _Function) -> _Function:
 
 def install(own: Mapping[str, _Function]) -> list[str]:
     """Puts these functions wherever modules of the package ``fla`` have its own. Gives the names of those that were found."""
-    importlib.import_module("fla.ops")
+    try:
+        importlib.import_module("fla.ops")
+    except ModuleNotFoundError as error:
+        raise LoadError(
+            f"recur.fla.install replaces calls of flash-linear-attention, which is not installed here ({error}); without that library call "
+            "recur.fla itself"
+        ) from error
     for name in _APART:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

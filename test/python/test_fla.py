@@ -697,3 +697,10 @@ def test_installed_in_the_library_itself(data, monkeypatch):
         fla.uninstall()
     assert all(vars(modules["fla.ops.rules"])[name] is value for name, value in own.items())
     assert layers.chunk_gated_delta_rule is own["chunk_gated_delta_rule"]
+
+
+def test_there_is_no_library_to_install_in(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fla", None)
+    monkeypatch.delitem(sys.modules, "fla.ops", raising=False)
+    with pytest.raises(recur.LoadError, match="^recur.fla.install replaces calls of flash-linear-attention, which is not installed here "):
+        fla.install()
