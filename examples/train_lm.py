@@ -149,7 +149,8 @@ def train(recurrence, text, size, seed=0, tell=lambda *row: None):
     for step in range(1, size.steps + 1):
         with torch.autocast(text.device.type, torch.bfloat16, enabled=is_mixed):
             loss = model(draw(known, size, generator))
-        loss.backward()
+        with torch.autograd.set_multithreading_enabled(False):  # PyTorch's thread for a GPU's gradients costs more than it saves
+            loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         rate.step()

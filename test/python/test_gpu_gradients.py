@@ -288,6 +288,15 @@ def test_a_thread_that_never_used_the_gpu(gdn):
     assert all(torch.equal(got[name], want[name]) for name in want)
 
 
+def test_the_callers_own_thread(gdn):
+    """Where PyTorch is told to use no thread of its own for a GPU, the bits are the same."""
+    given = put(draw())
+    _, want = derive(gdn, given)
+    with torch.autograd.set_multithreading_enabled(False):
+        _, got = derive(gdn, given)
+    assert all(torch.equal(got[name], want[name]) for name in want)
+
+
 @pytest.mark.parametrize("name", test_fla.TRACED)
 def test_known_names(name):
     """Each call of recur.fla differentiates on the GPU as on the processor."""
