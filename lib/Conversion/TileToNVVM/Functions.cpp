@@ -1,6 +1,8 @@
-// Functions that the hardware has no instruction for, as Support/VectorMath.h spells them out.
+// Functions that the hardware has no instruction for: as Support/VectorMath.h spells them out, or, where factors are
+// rounded in any case, as Support/HardwareMath.h does.
 #include "Conversion/TileToNVVM/Team.h"
 #include "Conversion/ToLLVM/MathFunctions.h"
+#include "Support/HardwareMath.h"
 
 using namespace mlir;
 using namespace recur::conversion::nvvm;
@@ -11,6 +13,30 @@ static Value callIntrinsic(TeamCode &t, StringRef name, ValueRange operands) {
   return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getF32Type(), t.builder.getStringAttr(name),
                                        operands)
       .getResult(0);
+}
+
+namespace {
+/// What Support/HardwareMath.h asks for.
+struct HardwareCode {
+  using Real = Value;
+  TeamCode &t;
+
+  Value real(double value) { return t.number(value); }
+  Value fma(Value a, Value b, Value c) { return t.fma(a, b, c); }
+  Value mul(Value a, Value b) { return t.mul(a, b); }
+  Value add(Value a, Value b) { return t.plus(a, b); }
+  Value neg(Value a) { return arith::NegFOp::create(t.builder, t.loc, a); }
+  Value abs(Value a) { return math::AbsFOp::create(t.builder, t.loc, a); }
+  Value less(Value a, Value b) { return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLT, a, b); }
+  Value select(Value mask, Value a, Value b) { return t.select(mask, a, b); }
+  Value exp2(Value x) { return callIntrinsic(t, "llvm.nvvm.ex2.approx.ftz.f", x); }
+  Value log2(Value x) { return callIntrinsic(t, "llvm.nvvm.lg2.approx.ftz.f", x); }
+  Value reciprocal(Value x) { return callIntrinsic(t, "llvm.nvvm.rcp.approx.ftz.f", x); }
+};
+} // namespace
+
+static recur::HardwareMath<HardwareCode> hardwareOf(TeamCode &t) {
+  return recur::HardwareMath<HardwareCode>(HardwareCode{t});
 }
 
 Value TeamCode::exp(Value x) {
@@ -40,9 +66,9 @@ Value TeamCode::div(Value a, Value b, bool takesDenormal) {
     return arith::DivFOp::create(builder, loc, a, b);
   return callIntrinsic(*this, takesDenormal ? "llvm.nvvm.div.full" : "llvm.nvvm.div.full.ftz", {a, b});
 }
-Value TeamCode::log1p(Value x) { return functionsOf(*this).log1p(x); }
+Value TeamCode::log1p(Value x) { return isRounded ? hardwareOf(*this).log1p(x) : functionsOf(*this).log1p(x); }
 Value TeamCode::sin(Value x) { return functionsOf(*this).sin(x); }
 Value TeamCode::cos(Value x) { return functionsOf(*this).cos(x); }
-Value TeamCode::tanh(Value x) { return functionsOf(*this).tanh(x); }
+Value TeamCode::tanh(Value x) { return isRounded ? hardwareOf(*this).tanh(x) : functionsOf(*this).tanh(x); }
 Value TeamCode::erf(Value x) { return functionsOf(*this).erf(x); }
 Value TeamCode::floor(Value x) { return functionsOf(*this).floor(x); }

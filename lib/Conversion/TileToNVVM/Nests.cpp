@@ -439,18 +439,34 @@ static bool emitReduceInPieces(TeamCode &t, ReduceOp op, ArrayRef<Place> places,
   if (count == 1)
     return false;
   Value first = t.multiply(t.remainder(t.lane, lanes), count), own = t.divide(t.lane, lanes);
-  t.dealToWarps(t.divide(t.add(rows, rowsAtOnce - 1), rowsAtOnce), [&](Value group) {
-    Value row = t.add(t.multiply(group, rowsAtOnce), own), read = t.smaller(row, t.add(rows, -1));
-    Value total = t.loop(first, t.constant(sizes[1]), lanes * count, neutral, [&](Value column, ValueRange running) {
-      SmallVector<Value> sums{running[0]};
-      for (Value number : computeNeighbours(t, op.getBody(), places, op.getDims(), {Index(read), Index(column)}, count))
-        sums[0] = combine(sums[0], number);
-      return sums;
-    })[0];
-    total = t.combineLanes(total, combine, lanes);
-    Value isFirst = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, first, t.constant(0));
-    Value isThere = arith::AndIOp::create(t.builder, t.loc, isFirst, t.below(row, rows));
-    t.when(isThere, [&] { t.put(total, result, {Index(row)}); });
+  Value groups = t.divide(t.add(rows, rowsAtOnce - 1), rowsAtOnce);
+  Value isFirst = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, first, t.constant(0));
+  // A warp has some groups of rows in step, for what it waits for is one lane after another of the same row.
+  constexpr int64_t mostInStep = 4;
+  int64_t warpGroups = llvm::divideCeil(sizes[0], rowsAtOnce * t.warps());
+  int64_t inStep = std::min(mostInStep, int64_t(llvm::bit_floor(uint64_t(warpGroups))));
+  t.loop(t.warp, groups, inStep * t.warps(), [&](Value group) {
+    SmallVector<Value> ownRows, read;
+    for (int64_t i = 0; i < inStep; ++i) {
+      ownRows.push_back(t.add(t.multiply(t.add(group, i * t.warps()), rowsAtOnce), own));
+      read.push_back(t.smaller(ownRows.back(), t.add(rows, -1)));
+    }
+    SmallVector<Value> none(inStep, neutral);
+    SmallVector<Value> totals =
+        t.loop(first, t.constant(sizes[1]), lanes * count, none, [&](Value column, ValueRange running) {
+          SmallVector<Value> sums(running);
+          for (auto [row, sum] : llvm::zip(read, sums))
+            for (Value number :
+                 computeNeighbours(t, op.getBody(), places, op.getDims(), {Index(row), Index(column)}, count))
+              sum = combine(sum, number);
+          return sums;
+        });
+    for (Value &total : totals)
+      total = t.combineLanes(total, combine, lanes);
+    for (auto [row, total] : llvm::zip(ownRows, totals)) {
+      Value isThere = arith::AndIOp::create(t.builder, t.loc, isFirst, t.below(row, rows));
+      t.when(isThere, [&] { t.put(total, result, {Index(row)}); });
+    }
   });
   return true;
 }

@@ -1,14 +1,18 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
 // Eight lanes share a row of 64 numbers, each takes 16 bytes of it, and a warp has four rows at once: what is added up
-// passes between those eight lanes alone.
+// passes between those eight lanes alone. Four such groups of rows are read before the first one's sums pass, so that
+// a warp waits for the four together.
 // CHECK-LABEL: llvm.func @shared_rows
-// CHECK: llvm.load {{.*}} -> vector<8xbf16>
+// CHECK: scf.for %{{.*}} step %c16_i32
+// CHECK-COUNT-4: llvm.load {{.*}} -> vector<8xbf16>
 // CHECK-NOT: nvvm.shfl.sync
 // CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c4_i32{{[_0-9]*}},
 // CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c2_i32{{[_0-9]*}},
 // CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c1_i32{{[_0-9]*}},
+// CHECK-COUNT-9: nvvm.shfl.sync
 // CHECK-NOT: nvvm.shfl.sync
+// CHECK-COUNT-4: llvm.store {{.*}} : f32
 // CHECK: llvm.return
 tile.kernel @shared_rows required 0 workspace 0 threads 128 shared 16384 {
 ^bb0(%n: i64):
