@@ -62,6 +62,9 @@ private:
     TileType type = tileOf(tile);
     return type.getElementType().isF32() && type.getShape() == ArrayRef<int64_t>{StateChain::channels, chain.keys};
   }
+  static bool isNumber(TileType type) {
+    return type.getElementType().isF32() && type.getShape() == ArrayRef<int64_t>{1};
+  }
   /// Of a channel each, in rows.
   static bool isOfValues(Value tile) {
     TileType type = tileOf(tile);
@@ -110,6 +113,8 @@ bool ChainFinder::takeAround(Operation &op) {
     return true;
   }
   if (auto load = dyn_cast<LoadOp>(op)) {
+    if (isNumber(load.getTile().getType()) && !chain.loop)
+      return take(load); // a param: each chunk has it in its stage
     bool isOnly = !chain.initial && !chain.loop;
     chain.initial = load;
     state = whole(load.getTile());
@@ -580,7 +585,7 @@ std::optional<StateChain> ChainFinder::find() {
   orderSteps(chain);
   if (!place() || !chooseThreads())
     return std::nullopt;
-  chain.readsAhead = chain.hasRoomToReadAhead();
+  chain.readsAhead = !kernel->hasAttr(readsLateAttribute) && chain.hasRoomToReadAhead();
   return chain;
 }
 

@@ -7,6 +7,9 @@
 
 namespace recur::analysis {
 
+/// Of a kernel whose chain has no registers to read ahead, though it was estimated to have.
+inline constexpr llvm::StringLiteral readsLateAttribute = "tile.reads_late";
+
 /// What such a kernel does in a chunk, and where its tiles lie in shared memory when it is done by four roles: a
 /// warpgroup that has the state, warps that load, one that says what has come, and warps that store; where a chunk's
 /// interactions are its own, a fifth one makes them. Chunks go through stages; those ahead are on their way, or on that

@@ -51,6 +51,22 @@ static bool thinOut(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults
   return any;
 }
 
+/// Lets each chain that spills read what passes over sums take besides only when these sums are there. Returns whether
+/// any did otherwise before.
+static bool readLate(mlir::ModuleOp tiles, ArrayRef<Fault> faults) {
+  bool any = false;
+  for (auto kernel : tiles.getOps<tile::KernelOp>()) {
+    bool spills =
+        any_of(faults, [&](const Fault &fault) { return fault.spilledBytes && fault.kernel == kernel.getSymName(); });
+    std::optional<analysis::StateChain> chain = spills ? analysis::findStateChain(kernel) : std::nullopt;
+    if (!chain || !chain->readsAhead)
+      continue;
+    kernel->setAttr(analysis::readsLateAttribute, mlir::UnitAttr::get(kernel.getContext()));
+    any = true;
+  }
+  return any;
+}
+
 /// Leaves out kernels with faults that go from sequence to sequence: calls of packed sequences do without them. Returns
 /// whether any was left out.
 static bool leaveOutListed(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
@@ -229,7 +245,8 @@ static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
 }
 
 Expected<bool> CUDAKernelMaker::relieve(Made &kernel, ArrayRef<Fault> faults) {
-  if (!leaveOutListed(*kernel.tiles, kernel.plan, faults) && !thinOut(*kernel.tiles, kernel.plan, faults))
+  if (!readLate(*kernel.tiles, faults) && !leaveOutListed(*kernel.tiles, kernel.plan, faults) &&
+      !thinOut(*kernel.tiles, kernel.plan, faults))
     return false;
   if (Error error = lower(kernel))
     return std::move(error);

@@ -67,7 +67,10 @@ bool isStateAlone(ProgramOp program) {
     auto interaction = dyn_cast<InteractionOp>(op);
     auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
     auto rows = dyn_cast<InterleaveOp>(op);
-    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) || isLoadedStep(&op) ||
+    bool isNumber = isa<ParamOp>(op) && tensorOf(op.getResult(0)).getNumElements() == 1;
+    bool isOfTokens = isa<BroadcastOp>(op) && tensorOf(op.getOperand(0)).getNumElements() == 1;
+    return isNumber || (isOfTokens && hasNumbers(op.getResult(0))) ||
+           isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) || isLoadedStep(&op) ||
            (rows && findInterleaved(rows) && findInterleaved(rows).getDefiningOp<InputOp>()) ||
            (isa<CumulativeDecayOp>(op) && hasNumbers(op.getOperand(0))) ||
            (interaction && hasNumbers(interaction.getDecay()) && areInArray(interaction.getRows()) &&

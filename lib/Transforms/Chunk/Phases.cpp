@@ -174,9 +174,12 @@ static InteractionOp findPairs(DecayCotangentOp cotangent) {
   return {};
 }
 
-/// Whether the chain can do this besides: numbers of the tokens, and interactions under one decay a token or none.
+/// Whether the chain can do this besides: numbers of the tokens, also if they are one that a head always has, and
+/// interactions under one decay a token or none.
 static bool isMadeBeside(Operation *op) {
   auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return tensorOf(broadcast.getOperand()).getNumElements() == 1 && hasNumbers(broadcast.getResult());
   if (auto interaction = dyn_cast<InteractionOp>(op))
     return hasNumbers(interaction.getDecay());
   auto map = dyn_cast<MapOp>(op);

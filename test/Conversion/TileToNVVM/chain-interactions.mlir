@@ -44,3 +44,30 @@ chunk.program @all {} chunk 64 {
   %S1 = chunk.advance %S, %u, %k columns(%d : tensor<1xf32>) : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
   chunk.next %S, %S1 : tensor<64x64xf32>
 }
+
+// A param's number comes with each chunk, into the chunk's stage, and numbers of the tokens are made of it there.
+// CHECK-LABEL: llvm.func @param
+// CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK: nvvm.shfl.sync up
+chunk.program @param {} chunk 64 {
+  %q = chunk.input "q" : tensor<64x64xf32>
+  %k = chunk.input "k" : tensor<64x64xf32>
+  %v = chunk.input "v" : tensor<64x64xf32>
+  %p = chunk.param "p" : tensor<1xf32>
+  %S = chunk.state "S" : tensor<64x64xf32>
+  %g = chunk.broadcast %p : tensor<1xf32> to tensor<64xf32>
+  %d = chunk.cumulative_decay total log(%g) : tensor<64xf32>
+  %r = chunk.cumulative_decay through log(%g) : tensor<64xf32>
+  %a = chunk.cumulative_decay after log(%g) : tensor<64xf32>
+  %A = chunk.interaction %q, %k inclusive decay log(%g : tensor<64xf32>) : tensor<64x64xf32>, tensor<64x64xf32>
+  %past = chunk.read %q, %S : tensor<64x64xf32>, tensor<64x64xf32>
+  %decayed = chunk.map mul %r, %past : tensor<64xf32>, tensor<64x64xf32>
+  %present = chunk.apply %A, %v : tensor<64x64xf32>, tensor<64x64xf32>
+  %sum = chunk.map add %decayed, %present : tensor<64x64xf32>, tensor<64x64xf32>
+  %o = chunk.map mul %p, %sum : tensor<1xf32>, tensor<64x64xf32>
+  chunk.output "o" %o : tensor<64x64xf32>
+  %u = chunk.map mul %a, %v : tensor<64xf32>, tensor<64x64xf32>
+  %S1 = chunk.advance %S, %u, %k columns(%d : tensor<1xf32>) : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  chunk.next %S, %S1 : tensor<64x64xf32>
+}

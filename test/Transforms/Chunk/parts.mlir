@@ -113,3 +113,37 @@ chunk.program @applied {} chunk 8 {
   %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
   chunk.next %S, %S1 : tensor<4x4xf32>
 }
+
+// -----
+
+// Params of one number leave the state alone; those of several do not.
+// ALONE-LABEL: chunk.program @number
+// ALONE: chunk.state "S" : tensor<2x4xf32>
+// ALONE: chunk.output "o" %{{.*}} : tensor<8x2xf32>
+chunk.program @number {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %p = chunk.param "p" : tensor<1xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %g = chunk.broadcast %p : tensor<1xf32> to tensor<8xf32>
+  %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %y = chunk.map mul %g, %x : tensor<8xf32>, tensor<8x4xf32>
+  %u = chunk.map mul %p, %y : tensor<1xf32>, tensor<8x4xf32>
+  chunk.output "o" %u : tensor<8x4xf32>
+  %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  chunk.next %S, %S1 : tensor<4x4xf32>
+}
+
+// -----
+
+// ALONE-LABEL: chunk.program @several
+// ALONE: chunk.state "S" : tensor<1x4xf32>
+chunk.program @several {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %p = chunk.param "p" : tensor<1x4xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %y = chunk.map mul %p, %x : tensor<1x4xf32>, tensor<8x4xf32>
+  chunk.output "o" %y : tensor<8x4xf32>
+  %S1 = chunk.advance %S, %y, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  chunk.next %S, %S1 : tensor<4x4xf32>
+}
