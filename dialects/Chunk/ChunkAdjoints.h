@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/Chunk/ChunkTangents.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace recur::chunk {
 
@@ -27,6 +28,9 @@ private:
 /// Builds at the builder's place what carries the cotangents of the results of the block's ops back to what they use,
 /// from the last op to the first. Fails where an op has no adjoint, and says which and why.
 mlir::LogicalResult buildAdjoints(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Operation *> ops, Adjoints &adjoints);
+
+/// The values from outside that the op's region uses; each once.
+llvm::SetVector<mlir::Value> findCaptured(mlir::Operation *op);
 
 /// A matrix like `matrix`, of the tokens, with `row` as its last row and zeros elsewhere; null if `matrix` is not known
 /// to be one of the tokens. The columns of missing tokens are zero too, which those of a row may not be.

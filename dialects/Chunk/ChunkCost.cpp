@@ -141,6 +141,8 @@ int64_t CgOp::getFlops() {
   return int64_t(getIterations()) * (countFlops(getBody().front()) + 12 * elements(getVectors()));
 }
 
+int64_t LoopOp::getFlops() { return int64_t(getIterations()) * countFlops(getBody().front()); }
+
 int64_t ComposeOp::getFlops() {
   if (getKind() == SummaryKind::Elementwise || extremumOf(getKind()))
     return 3 * elements(getOffset());

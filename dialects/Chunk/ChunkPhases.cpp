@@ -174,7 +174,7 @@ bool recur::chunk::cancels(ProgramOp program) {
       .walk([&](Operation *op) {
         auto read = dyn_cast<ReadOp>(op);
         bool mayCancel = read && tensorOf(read.getRows()).getShape().back() < int64_t(program.getChunk());
-        return isa<CgOp>(op) || mayCancel ? WalkResult::interrupt() : WalkResult::advance();
+        return isa<CgOp, LoopOp>(op) || mayCancel ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

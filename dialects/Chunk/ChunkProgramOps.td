@@ -314,7 +314,7 @@ def Chunk_OutputOp : Chunk_Op<"output", [HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
-def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["CgOp", "TokenLoopOp"]>]> {
+def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["CgOp", "LoopOp", "TokenLoopOp"]>]> {
   let summary = "the values that a region gives";
   let description = [{
     Example: `chunk.yield %y : tensor<64x128xf32>`

@@ -90,8 +90,7 @@ LogicalResult LastOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
 // TokenLoopOp
 //===----------------------------------------------------------------------===//
 
-/// The values from outside that the op's region uses; each once.
-static llvm::SetVector<Value> findCaptured(Operation *op) {
+llvm::SetVector<Value> recur::chunk::findCaptured(Operation *op) {
   llvm::SetVector<Value> captured;
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())

@@ -175,6 +175,52 @@ def Chunk_CgOp : Chunk_Op<"cg", [SingleBlockImplicitTerminator<"YieldOp">, Recur
 }
 
 //===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+def Chunk_LoopOp : Chunk_Op<"loop", [SingleBlockImplicitTerminator<"YieldOp">, AttrSizedOperandSegments, RecursiveMemoryEffects,
+                                     DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>,
+                                     DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>]> {
+  let summary = "steps of all tokens at once, a fixed number of them";
+  let description = [{
+    The region is one step, in ops on the values of all tokens: a product with a state is one more linear attention, as in
+    `chunk.cg`. Its arguments are what the step takes of `kept`, and then the carried values, which go from step to step.
+    It yields what the step keeps, and then the carried values for the next step; the last of these are the last results.
+
+    A kept value has for every token one part for each step, one behind the other: a vector with as many times more elements,
+    of which step n takes or gives the n-th part. A number is a part of one element, and so is a vector of one element. In a
+    `reverse` loop the first step takes the last part. So a loop that keeps its values has another one as its adjoint.
+
+    Verified: at least one step; the kept values are vectors of the tokens; the arguments', the yielded values' and the results'
+    types.
+
+    Example:
+    ```mlir
+    %y = chunk.loop carry (%q : tensor<64x8xf32>) iterations 30 -> tensor<64x8xf32> {
+    ^bb0(%x: tensor<64x8xf32>):
+      %A = chunk.interaction %x, %k inclusive : tensor<64x8xf32>, tensor<64x8xf32>
+      %Hx = chunk.apply %A, %k : tensor<64x64xf32>, tensor<64x8xf32>
+      %x1 = chunk.map sub %q, %Hx : tensor<64x8xf32>, tensor<64x8xf32>
+      chunk.yield %x1 : tensor<64x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Chunk_Vectors>:$kept, Variadic<Chunk_Tensor>:$carried, I64Attr:$iterations, UnitAttr:$reverse);
+  let results = (outs Variadic<Chunk_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    (`reverse` $reverse^)? (`kept` `(` $kept^ `:` type($kept) `)`)? (`carry` `(` $carried^ `:` type($carried) `)`)?
+    `iterations` $iterations attr-dict `->` type($results) $body
+  }];
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The results that hold a part for each step, and the carried values after the last.
+    ::mlir::ResultRange getKeptResults() { return getResults().drop_back(getCarried().size()); }
+    ::mlir::ResultRange getCarriedResults() { return getResults().take_back(getCarried().size()); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Summaries of segments
 //===----------------------------------------------------------------------===//
 

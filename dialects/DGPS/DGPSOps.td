@@ -391,4 +391,49 @@ def DGPS_CgOp : DGPS_PureOp<"cg"> {
   let assemblyFormat = "$matrix `,` $vector `ridge` $ridge `iterations` $iterations (`by_steps` $by_steps^)? attr-dict `:` type($matrix) `,` type($vector) `,` type($ridge)";
 }
 
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+def DGPS_LoopOp : DGPS_Op<"loop", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
+                                   AllTypesMatch<["initial", "result"]>]> {
+  let summary = "steps of one token, each of which makes a value of the one that the step before it made";
+  let description = [{
+    The region is one step. Its arguments are the value as the step finds it, and what is captured: the same in every step.
+    It yields the value that the next step finds, and the last one is the result. Several values that go from step to step
+    are the parts of one vector.
+
+    Verified: the value is a scalar or a vector; there is at least one step; the region's arguments and what it yields have
+    the types of the operands and of the result; no op in it gives a matrix; a captured matrix is used by nothing but products
+    with vectors and loops.
+
+    Example:
+    ```mlir
+    %y = dgps.loop %q (%H, %q, %a : !dgps.real<64x64>, !dgps.real<64>, !dgps.real<scalar>) iterations 30 : <64> {
+    ^bb0(%x: !dgps.real<64>, %H1: !dgps.real<64x64>, %q1: !dgps.real<64>, %a1: !dgps.real<scalar>):
+      %image = dgps.matvec %H1, %x : <64x64>, <64>
+      %residual = dgps.sub %image, %q1 : <64>, <64>
+      %step = dgps.mul %a1, %residual : <scalar>, <64>
+      %next = dgps.sub %x, %step : <64>, <64>
+      dgps.yield %next : !dgps.real<64>
+    }
+    ```
+  }];
+  let arguments = (ins DGPS_RealType:$initial, Variadic<DGPS_RealType>:$captured, I64Attr:$iterations);
+  let results = (outs DGPS_RealType:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$initial (`(` $captured^ `:` type($captured) `)`)? `iterations` $iterations attr-dict `:` type($initial) $body";
+  let hasRegionVerifier = 1;
+}
+
+def DGPS_YieldOp : DGPS_Op<"yield", [Pure, Terminator, ParentOneOf<["LoopOp"]>]> {
+  let summary = "the value that a loop's next step finds";
+  let description = [{
+    Example: `dgps.yield %next : !dgps.real<64>`
+  }];
+  let arguments = (ins Optional<DGPS_RealType>:$value);
+  let assemblyFormat = "($value^ `:` type($value))? attr-dict";
+  let builders = [OpBuilder<(ins)>];
+}
+
 #endif // RECUR_DGPS_OPS_TD

@@ -66,7 +66,7 @@ SmallVector<Interaction, 4> recur::analysis::interactionsOf(Algebra &algebra, co
   for (const Readout &readout : form.readouts)
     for (const Read &read : readout.form.reads)
       (readout.crossed ? crossedStreams : readStreams).insert(directionOf(algebra, read.key));
-  bool iterates = any_of(form.wholeUses, [](mlir::Operation *op) { return isa<dgps::CgOp>(op); });
+  bool iterates = any_of(form.wholeUses, [](mlir::Operation *op) { return isa<dgps::CgOp, dgps::LoopOp>(op); });
   SmallVector<Interaction, 4> result;
   for (const Poly *write : writeStreams) {
     for (const Poly *read : readStreams)

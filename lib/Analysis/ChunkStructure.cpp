@@ -6,7 +6,7 @@ using namespace recur::analysis;
 
 /// A chunk with more tokens than a state has keys may replace all of it, and then what is read of the old state and
 /// what the chunk's writes add to it are large numbers that cancel: those are not rounded. Nor are states that systems
-/// are solved with, or that are corrected by what they give.
+/// are solved with, or that are corrected by what they give, nor what steps read again and again.
 ChunkStructure::ChunkStructure(chunk::ProgramOp program, bool solvesApart) : allowsRounding(!program.getExact()) {
   chooseLayouts(program);
   program.walk([&](Operation *op) {
@@ -16,7 +16,7 @@ ChunkStructure::ChunkStructure(chunk::ProgramOp program, bool solvesApart) : all
       findPrecise(advance.getValues());
     if (auto read = dyn_cast<chunk::ReadOp>(op))
       allowsRounding &= chunk::tensorOf(read.getRows()).getShape().back() >= int64_t(program.getChunk());
-    allowsRounding &= !isa<chunk::EliminateOp>(op) && (solvesApart || !isa<chunk::CgOp>(op));
+    allowsRounding &= !isa<chunk::EliminateOp>(op) && (solvesApart || !isa<chunk::CgOp>(op)) && !isa<chunk::LoopOp>(op);
   });
 }
 
@@ -95,7 +95,10 @@ static SetVector<Value> findMatrices(chunk::ProgramOp program) {
 void ChunkStructure::chooseLayouts(chunk::ProgramOp program) {
   SetVector<Value> matrices = findMatrices(program);
   for (Value matrix : matrices) {
-    bool left = false, right = false, other = false;
+    bool left = false, right = false;
+    // What the steps of a loop add up lies as declared.
+    auto writes = matrix.getDefiningOp<chunk::AdvanceOp>();
+    bool other = writes && (isa<BlockArgument>(writes.getState()) || writes.getState().getDefiningOp<chunk::LoopOp>());
     for (OpOperand &use : matrix.getUses()) {
       Operation *user = use.getOwner();
       if (auto read = dyn_cast<chunk::ReadOp>(user); read && use.getOperandNumber() == 1)

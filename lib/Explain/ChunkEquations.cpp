@@ -302,6 +302,9 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
       .Case([&](chunk::DeinterleaveOp op) {
         return Text{fmt::format("{}[step {}]", in(op.getOperand(), Level::Operand), op.getStep())};
       })
+      .Case([&](chunk::LoopOp op) {
+        return Text{fmt::format("{} steps from {}", op.getIterations(), in(op.getCarried().front())), Level::Sum};
+      })
       .Case([&](chunk::CgOp op) {
         return Text{fmt::format("cg({}, ridge = {}, iterations = {}{})", in(op.getVectors()), in(op.getRidge()),
                                 op.getIterations(), op.getBySteps() ? ", gradient = steps" : "")};

@@ -19,6 +19,12 @@ static double flopsOf(mlir::Operation &op) {
       .Case([](dgps::CgOp cg) {
         return double(cg.getIterations()) * (2 * elements(cg.getMatrix()) + 10 * elements(cg.getVector()));
       })
+      .Case([](dgps::LoopOp loop) {
+        double flops = 0;
+        for (mlir::Operation &inside : loop.getBody().front().without_terminator())
+          flops += flopsOf(inside);
+        return double(loop.getIterations()) * flops;
+      })
       .Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp, dgps::ConstantOp, dgps::BroadcastOp, dgps::ExtractOp,
             dgps::SliceOp, dgps::ConcatOp>([](auto) { return 0; })
       .Default([](mlir::Operation *other) { return other->getNumResults() ? elements(other->getResult(0)) : 0; });

@@ -126,7 +126,7 @@ std::string ExplainFacts::printValue(const CoupledForm &form, const CoupledWrite
 }
 
 std::string ExplainFacts::printInteraction(const DeltaForm &form, const Interaction &interaction) const {
-  std::string row = interaction.row ? printer.print(interaction.row) : "the iterates of cg";
+  std::string row = interaction.row ? printer.print(interaction.row) : "the iterates of steps";
   return fmt::format("<{}, {}>{}", row, printer.print(interaction.column),
                      interaction.crossed ? " over the value channels" : "");
 }
@@ -178,7 +178,7 @@ static ExplainFacts::Lack lackOfDelta(const DeltaForm &form) {
                 "reads that are all before the decay, or all after it"};
     }
   for (mlir::Operation *use : form.wholeUses)
-    if (!isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(use))
+    if (!isa<dgps::CgOp, dgps::LoopOp, dgps::MatvecOp, dgps::VecmatOp>(use))
       return {fmt::format("{} takes the whole {} of each token", use->getName().stripDialect().str(),
                           form.orientation == Orientation::Vector ? "vector" : "matrix"),
               "products of the state with vectors in its place"};

@@ -236,6 +236,9 @@ void Emitter::emitRestart(const RestartStatement *restart) {
 void Emitter::emitFor(ForStatement *loop) {
   int64_t lower = *evaluator.evaluateInteger(loop->lower, "a bound");
   int64_t upper = *evaluator.evaluateInteger(loop->upper, "a bound");
+  loop->variable->number = double(lower);
+  if (lower < upper && emitKeptLoop(loop, upper - lower))
+    return;
   for (int64_t j = lower; j < upper; ++j) {
     loop->variable->number = double(j);
     emitBody(loop->body);

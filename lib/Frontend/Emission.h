@@ -54,6 +54,9 @@ private:
   mlir::Type getType(Shape shape);
   int64_t getValue(Extent extent) const;
 
+  // EmitLoop.cpp
+  bool emitKeptLoop(ForStatement *loop, int64_t iterations);
+
   // EmitCall.cpp
   Value emitCall(const CallExpr *call);
   void bindArguments(const CallExpr *call);

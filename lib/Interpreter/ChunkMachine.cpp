@@ -245,6 +245,7 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
                                              of(op.getSecondMap()), of(op.getSecondOffset())));
       })
       .Case([&](TokenLoopOp op) { return evaluateTokenLoop(op); })
+      .Case([&](LoopOp op) { return evaluateLoop(op); })
       .Case([&](CgOp op) { return evaluateCg(op); })
       .Default([](mlir::Operation *other) {
         return createStringError(inconvertibleErrorCode(),
@@ -294,6 +295,49 @@ Error ChunkMachine::evaluateTokenLoop(TokenLoopOp op) {
     set(result, array);
   for (auto [result, array] : zip(op.getStateResults(), carried))
     set(result, outside(array));
+  return Error::success();
+}
+
+Error ChunkMachine::evaluateLoop(LoopOp op) {
+  mlir::Block &block = op.getBody().front();
+  unsigned takes = op.getKept().size(), gives = op.getKeptResults().size();
+  int64_t steps = op.getIterations();
+  std::vector<Array> carried, kept, given(gives);
+  for (mlir::Value value : op.getKept())
+    kept.push_back(get(value));
+  for (mlir::Value value : op.getCarried())
+    carried.push_back(get(value));
+  for (int64_t round = 0; round < steps; ++round) {
+    int64_t step = op.getReverse() ? steps - 1 - round : round;
+    for (auto [argument, whole] : zip(block.getArguments(), kept)) {
+      Array part;
+      part.shape.assign(tensorOf(argument).getShape().begin(), tensorOf(argument).getShape().end());
+      part.shape[0] = whole.shape[0];
+      int64_t size = whole.shape[1] / steps;
+      for (int64_t row = 0; row < whole.shape[0]; ++row)
+        append_range(part.values, ArrayRef(whole.values).slice(row * whole.shape[1] + step * size, size));
+      set(argument, std::move(part));
+    }
+    for (auto [argument, value] : zip(block.getArguments().drop_front(takes), carried))
+      set(argument, value);
+    if (Error error = run(block))
+      return error;
+    mlir::OperandRange yielded = block.getTerminator()->getOperands();
+    for (auto [value, whole] : zip(yielded, given)) {
+      const Array &part = get(value);
+      int64_t rows = part.shape[0], size = int64_t(part.values.size()) / rows;
+      whole.shape = {rows, steps * size};
+      whole.values.resize(rows * steps * size);
+      for (int64_t row = 0; row < rows; ++row)
+        copy(ArrayRef(part.values).slice(row * size, size), whole.values.begin() + (row * steps + step) * size);
+    }
+    for (auto [value, next] : zip(yielded.drop_front(gives), carried))
+      next = get(value);
+  }
+  for (auto [result, array] : zip(op.getKeptResults(), given))
+    set(result, std::move(array));
+  for (auto [result, array] : zip(op.getCarriedResults(), carried))
+    set(result, std::move(array));
   return Error::success();
 }
 

@@ -23,6 +23,7 @@ public:
 private:
   llvm::Error evaluate(mlir::Operation *op);
   llvm::Error evaluateTokenLoop(chunk::TokenLoopOp op);
+  llvm::Error evaluateLoop(chunk::LoopOp op);
   llvm::Error evaluateCg(chunk::CgOp op);
   /// The rows that a value of the type has in this chunk.
   int64_t countRows(mlir::RankedTensorType type) const;

@@ -94,6 +94,11 @@ private:
           program.numbers += copy->second.count();
           disturb(slots.lookup(operand), copy->second, disturbance.operands);
         }
+    if (auto loop = dyn_cast<LoopOp>(op)) {
+      if (Error error = placeLoop(loop))
+        return error;
+      return finish(op, actionsBefore);
+    }
     Action<Number> action = makeAction<Number>(&op, [&](mlir::Value value) {
       auto copy = taken.find(value);
       return copy == taken.end() ? slots.lookup(value) : copy->second;
@@ -101,6 +106,11 @@ private:
     if (!action)
       return makeError("op '" + op.getName().getStringRef() + "' has no meaning for one token");
     program.actions.push_back(std::move(action));
+    return finish(op, actionsBefore);
+  }
+
+  /// What is done with the result of an op, and where only params and constants matter to it.
+  Error finish(mlir::Operation &op, size_t actionsBefore) {
     if (disturbance.values != 0)
       disturb(slots.lookup(op.getResult(0)), slots.lookup(op.getResult(0)), disturbance.values);
     if (largest)
@@ -110,6 +120,33 @@ private:
       timeless.insert_range(op.getResults());
       append_range(program.startActions, ArrayRef(program.actions).drop_front(actionsBefore));
     }
+    return Error::success();
+  }
+
+  /// The actions of a step, again and again on the place of the value that goes from step to step.
+  Error placeLoop(LoopOp loop) {
+    mlir::Block &body = loop.getBody().front();
+    Slot result = slots.lookup(loop.getResult()), start = slots.lookup(loop.getInitial()), carried = result;
+    carried.offset = program.numbers;
+    program.numbers += carried.count();
+    slots[body.getArgument(0)] = carried;
+    for (auto [argument, value] : zip(body.getArguments().drop_front(), loop.getCaptured()))
+      slots[argument] = slots.lookup(value);
+    auto around = std::exchange(program.actions, {});
+    for (mlir::Operation &op : body.without_terminator())
+      if (Error error = place(op))
+        return error;
+    auto step = std::exchange(program.actions, std::move(around));
+    Slot next = slots.lookup(cast<YieldOp>(body.getTerminator()).getValue());
+    program.actions.push_back([=, steps = int64_t(loop.getIterations())](Number *numbers) {
+      std::copy_n(numbers + start.offset, start.count(), numbers + carried.offset);
+      for (int64_t i = 0; i < steps; ++i) {
+        for (const Action<Number> &action : step)
+          action(numbers);
+        std::copy_n(numbers + next.offset, next.count(), numbers + carried.offset);
+      }
+      std::copy_n(numbers + carried.offset, carried.count(), numbers + result.offset);
+    });
     return Error::success();
   }
 

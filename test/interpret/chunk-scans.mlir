@@ -114,6 +114,32 @@ chunk.program @cg {} chunk 2 {
 }
 check.run @cg (q = [[1], [1]], k = [[1], [2]]) gives (y = [[0.5], [0.16666666666666666]])
 
+// y = q + y k^2 of the writes so far, three times: of each token 1, 1 + G, 1 + G + G^2, 1 + G + G^2 + G^3 with G = 1 and 5.
+chunk.program @steps {} chunk 2 {
+  %q = chunk.input "q" : tensor<2x1xf32>
+  %k = chunk.input "k" : tensor<2x1xf32>
+  %all, %y = chunk.loop carry (%q : tensor<2x1xf32>) iterations 3 -> tensor<2x3xf32>, tensor<2x1xf32> {
+  ^bb0(%x: tensor<2x1xf32>):
+    %A = chunk.interaction %x, %k inclusive : tensor<2x1xf32>, tensor<2x1xf32>
+    %y1 = chunk.apply %A, %k : tensor<2x2xf32>, tensor<2x1xf32>
+    %x1 = chunk.map add %q, %y1 : tensor<2x1xf32>, tensor<2x1xf32>
+    chunk.yield %x, %x1 : tensor<2x1xf32>, tensor<2x1xf32>
+  }
+  // The steps from the last to the first take 31, 6, 1 of the second token: ((0 * 2 + 31) * 2 + 6) * 2 + 1 and so on.
+  %zero = chunk.constant 0.0 : tensor<2x1xf32>
+  %back = chunk.loop reverse kept (%all : tensor<2x3xf32>) carry (%zero : tensor<2x1xf32>) iterations 3 -> tensor<2x1xf32> {
+  ^bb0(%part: tensor<2x1xf32>, %sum: tensor<2x1xf32>):
+    %twice = chunk.map add %sum, %sum : tensor<2x1xf32>, tensor<2x1xf32>
+    %next = chunk.map add %twice, %part : tensor<2x1xf32>, tensor<2x1xf32>
+    chunk.yield %next : tensor<2x1xf32>
+  }
+  chunk.output "y" %y : tensor<2x1xf32>
+  chunk.output "all" %all : tensor<2x3xf32>
+  chunk.output "back" %back : tensor<2x1xf32>
+}
+check.run @steps (q = [[1], [1]], k = [[1], [2]])
+  gives (y = [[4], [156]], all = [[1, 2, 3], [1, 6, 31]], back = [[17], [137]])
+
 // What two segments do to a state, one after the other: (S A1 + B1) A2 + B2, and so on.
 chunk.program @compose {} chunk 1 {
   %x = chunk.input "x" : tensor<1xf32>

@@ -118,3 +118,33 @@ dgps.recurrence @still {} {
 }
 check.run @still (G = [[[3, 1], [1, 2]], [[1, 0], [0, 1]], [[0, 0], [0, 0]]], x = [[0, 0], [2, 4], [2, 4]], ridge = [1, 1, 0])
   gives (y = [[0, 0], [1, 2], [0, 0]])
+
+// Three steps of x = G x + b, and of the pair (x, y) = (y, x + y) as parts of one vector.
+dgps.recurrence @loop {} {
+  %G = dgps.input "G" : <2x2>
+  %b = dgps.input "b" : <2>
+  %y = dgps.loop %b (%G, %b : !dgps.real<2x2>, !dgps.real<2>) iterations 3 : <2> {
+  ^bb0(%x: !dgps.real<2>, %G1: !dgps.real<2x2>, %b1: !dgps.real<2>):
+    %image = dgps.matvec %G1, %x : <2x2>, <2>
+    %next = dgps.add %image, %b1 : <2>, <2>
+    dgps.yield %next : !dgps.real<2>
+  }
+  dgps.output "y" %y : <2>
+}
+check.run @loop (G = [[[2, 0], [1, 1]]], b = [[1, 2]]) gives (y = [[15, 19]])
+
+dgps.recurrence @loop_of_parts {} {
+  %p = dgps.param "p" : <2>
+  %y = dgps.loop %p iterations 5 : <2> {
+  ^bb0(%x: !dgps.real<2>):
+    %first = dgps.extract %x[0] : <2>
+    %second = dgps.extract %x[1] : <2>
+    %sum = dgps.add %first, %second : <scalar>, <scalar>
+    %next = dgps.concat %second, %sum : !dgps.real<scalar>, !dgps.real<scalar> to <2>
+    dgps.yield %next : !dgps.real<2>
+  }
+  %x = dgps.input "x" : <scalar>
+  %o = dgps.mul %x, %y : <scalar>, <2>
+  dgps.output "o" %o : <2>
+}
+check.run @loop_of_parts (x = [1, 10], p = [1, 1]) gives (o = [[8, 13], [80, 130]])

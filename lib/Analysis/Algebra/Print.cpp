@@ -160,6 +160,9 @@ Printer::Text Printer::textOfOp(mlir::Operation *op) const {
                     ", ridge = " + text(cg.getRidge()).text + ", iterations = " + std::to_string(cg.getIterations()) +
                     (cg.getBySteps() ? ", gradient = steps)" : ")")};
       })
+      .Case([&](dgps::LoopOp loop) {
+        return Text{std::to_string(loop.getIterations()) + " steps from " + text(loop.getInitial()).text, Level::Sum};
+      })
       .Default([&](mlir::Operation *function) { return call(function->getName().stripDialect()); });
 }
 

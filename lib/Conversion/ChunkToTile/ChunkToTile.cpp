@@ -208,7 +208,7 @@ LogicalResult Planner::plan(Operation *op) {
         plan(op);
         return success();
       })
-      .Case<chunk::TokenLoopOp, chunk::CgOp>([&](auto op) { return plan(op); })
+      .Case<chunk::TokenLoopOp, chunk::CgOp, chunk::LoopOp>([&](auto op) { return plan(op); })
       .Default([](Operation *op) { return op->emitOpError("has no plan"); });
 }
 

@@ -378,6 +378,10 @@ private:
   static std::optional<WindowBack> findWindowBack(chunk::TokenLoopOp op);
   void planWindowBack(chunk::TokenLoopOp op, const WindowBack &window);
 
+  // Steps.cpp
+  mlir::Value partOfStep(mlir::Value tile, mlir::Value step, Numbers shape);
+  mlir::LogicalResult plan(chunk::LoopOp op);
+
   // ConjugateGradients.cpp
   mlir::LogicalResult plan(chunk::CgOp op);
   void planSystems(chunk::CgOp op);

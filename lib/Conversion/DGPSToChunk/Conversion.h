@@ -203,6 +203,9 @@ public:
   /// Makes what an op computes from values of the tokens. `product` multiplies matrices with vectors.
   using Product = llvm::function_ref<mlir::Value(mlir::Value matrix, mlir::Value rows, bool left)>;
   mlir::Value liftOp(mlir::Operation *op, llvm::function_ref<mlir::Value(mlir::Value)> operand, Product product);
+  mlir::Value liftLoop(dgps::LoopOp loop, llvm::function_ref<mlir::Value(mlir::Value)> operand, Product product);
+  /// Whether values have one row, that of the loop's token.
+  bool isInTokenLoop() const;
 
   void buildScan(unsigned state);
   void buildDelayed(unsigned state);

@@ -78,7 +78,7 @@ bool LoopPlan::needsWholeMatrix(unsigned state) const {
   // here.
   bool isVector = form.orientation == Orientation::Vector;
   return llvm::any_of(form.wholeUses, [&](Operation *op) {
-    if (isVector || !isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op))
+    if (isVector || !isa<dgps::CgOp, dgps::LoopOp, dgps::MatvecOp, dgps::VecmatOp>(op))
       return true;
     return !llvm::all_of(op->getOperands(),
                          [&](Value operand) { return !isMatrix(operand) || isProduct(operand, state); });
@@ -90,9 +90,9 @@ bool LoopPlan::needsWholeMatrix(const CoupledForm &form) const {
   return llvm::any_of(stateDependents(form.states), [&](Operation *op) {
     if (isMatrix(op->getResult(0)) || llvm::none_of(op->getOperands(), isMatrix))
       return false;
-    return !isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op) || !llvm::all_of(op->getOperands(), [&](Value operand) {
-      return !isMatrix(operand) || isProduct(operand, form.states);
-    });
+    return !isa<dgps::CgOp, dgps::LoopOp, dgps::MatvecOp, dgps::VecmatOp>(op) ||
+           !llvm::all_of(op->getOperands(),
+                         [&](Value operand) { return !isMatrix(operand) || isProduct(operand, form.states); });
   });
 }
 

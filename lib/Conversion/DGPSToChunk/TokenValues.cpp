@@ -80,9 +80,7 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
       .Case([&](dgps::VecmatOp op) -> Value { return product(op.getMatrix(), operand(op.getVector()), /*left=*/true); })
       .Case([&](dgps::CgOp op) -> Value {
         Value vectors = operand(op.getVector()), ridge = operand(op.getRidge());
-        bool inLoop = vectors.getParentBlock() != nullptr && builder.getInsertionBlock()->getParentOp() &&
-                      isa<TokenLoopOp>(builder.getInsertionBlock()->getParentOp());
-        if (!inLoop)
+        if (!isInTokenLoop())
           vectors = spreadRows(vectors);
         // All that the product needs and other values may need too is made outside of the region.
         product(op.getMatrix(), vectors, /*left=*/false);
@@ -94,6 +92,7 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
         YieldOp::create(builder, loc, image);
         return cg.getResult();
       })
+      .Case([&](dgps::LoopOp loop) { return liftLoop(loop, operand, product); })
       .Default([&](Operation *other) -> Value {
         std::optional<Function> function = functionOf(other);
         if (!function)
@@ -103,4 +102,45 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
           result.getDefiningOp()->setLoc(dgps::markLess(loc));
         return result;
       });
+}
+
+bool ProgramBuilder::isInTokenLoop() const {
+  Operation *around = builder.getInsertionBlock()->getParentOp();
+  return isa<TokenLoopOp>(around) || around->getParentOfType<TokenLoopOp>();
+}
+
+/// The same steps, of all tokens at once.
+Value ProgramBuilder::liftLoop(dgps::LoopOp loop, llvm::function_ref<Value(Value)> operand, Product product) {
+  Block &step = loop.getBody().front();
+  auto withRows = [&](Value tokens) { return isInTokenLoop() ? tokens : spreadRows(tokens); };
+  Value initial = withRows(operand(loop.getInitial()));
+  llvm::DenseMap<Value, Value> inStep, matrices; // what stands for a value of the step, and whose product is meant
+  for (auto [argument, value] : llvm::zip(step.getArguments().drop_front(), loop.getCaptured())) {
+    if (dgps::shapeOf(value).size() < 2) {
+      inStep[argument] = operand(value);
+      continue;
+    }
+    // All that its products need and other values may need too is made outside of the region.
+    matrices[argument] = value;
+    for (Operation *user : argument.getUsers())
+      for (bool left : {false, true})
+        if (isa<dgps::LoopOp>(user) || isa<dgps::VecmatOp>(user) == left)
+          product(value, withRows(constant(0, dgps::shapeOf(value)[left ? 0 : 1])), left);
+  }
+  auto made = LoopOp::create(builder, loc, initial.getType(), ValueRange(), initial, loop.getIterations());
+  Block &block = made.getBody().emplaceBlock();
+  inStep[step.getArgument(0)] = block.addArgument(initial.getType(), loc);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&block);
+  auto inside = [&](Value value) { return inStep.lookup(value); };
+  auto productInside = [&](Value matrix, Value rows, bool left) {
+    return product(matrices.lookup(matrix), withRows(rows), left);
+  };
+  for (Operation &op : step.without_terminator())
+    inStep[op.getResult(0)] = liftOp(&op, inside, productInside);
+  Value next = inside(cast<dgps::YieldOp>(step.getTerminator()).getValue());
+  if (next.getType() != initial.getType())
+    next = BroadcastOp::create(builder, loc, initial.getType(), next);
+  YieldOp::create(builder, loc, next);
+  return made.getResult(0);
 }

@@ -77,6 +77,7 @@ private:
   mlir::Value applyFunction(mlir::Operation *op, llvm::ArrayRef<mlir::Value> x);
   Item makeSoftmax(dgps::SoftmaxOp op);
   Item makeCg(dgps::CgOp op);
+  mlir::LogicalResult makeLoop(dgps::LoopOp op, Item &item);
   void makeConcat(dgps::ConcatOp op, Item &item);
   bool isLazy(mlir::Operation *op, const Item &item);
   StatePlace *findStateToUpdateInPlace(mlir::Operation *op);

@@ -136,6 +136,41 @@ Item StepBuilder::makeCg(CgOp op) {
   return item;
 }
 
+/// The steps, on a place that each of them reads and then writes.
+LogicalResult StepBuilder::makeLoop(LoopOp op, Item &item) {
+  Block &step = op.getBody().front();
+  Item initial = items.at(op.getInitial());
+  Value place = allocateVector(item.columns);
+  for (auto [argument, value] : llvm::zip(step.getArguments().drop_front(), op.getCaptured())) {
+    Item captured = items.at(value);
+    if (captured.cost)
+      placeAnywhere(captured);
+    items[argument] = captured;
+  }
+  auto store = [&](const Item &from) {
+    forEach(item, [&](Value i, Value j, Value flat) { b.storeFloat(from.element(i, j), place, flat); });
+  };
+  store(initial);
+  LogicalResult built = success();
+  b.loop(int64_t(op.getIterations()), [&](Value) {
+    Item found = item;
+    found.element = readFrom(item, place);
+    if (item.rank == 0) {
+      Value number = found.element({}, {});
+      found.element = [number](Value, Value) { return number; };
+    }
+    items[step.getArgument(0)] = found;
+    for (Operation &inside : step.without_terminator())
+      if (failed(buildOp(&inside)))
+        built = failure();
+    if (succeeded(built))
+      store(items.at(cast<YieldOp>(step.getTerminator()).getValue()));
+  });
+  item.element = readFrom(item, place);
+  buffers[op] = place;
+  return built;
+}
+
 /// The parts, one after the other in a place of their own.
 void StepBuilder::makeConcat(ConcatOp op, Item &item) {
   Value place = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
@@ -190,6 +225,7 @@ LogicalResult StepBuilder::buildOp(Operation *op) {
   b.loc = op->getLoc();
   Item item = shapeOf(op->getResult(0));
   auto at = [&](Value value) { return items.at(value); };
+  bool isBuilt = true;
   bool isKnown =
       llvm::TypeSwitch<Operation *, bool>(op)
           .Case([&](ConstantOp constant) {
@@ -285,11 +321,17 @@ LogicalResult StepBuilder::buildOp(Operation *op) {
             item = makeCg(cg);
             return true;
           })
+          .Case([&](LoopOp loop) {
+            isBuilt = succeeded(makeLoop(loop, item));
+            return true;
+          })
           .Case<ElementwiseOpInterface, SelectOp>([&](auto) {
             item = makeElementwise(op);
             return true;
           })
           .Default(false);
+  if (!isBuilt)
+    return failure(); // which an op of a loop has said
   if (!isKnown)
     return op->emitOpError("has no meaning in a kernel that goes token by token");
 
@@ -308,7 +350,7 @@ LogicalResult StepBuilder::buildOp(Operation *op) {
         lazyReads[result].insert(copy.begin(), copy.end());
       }
     }
-  } else if (isa<ConcatOp>(op)) { // has a place
+  } else if (isa<ConcatOp, LoopOp>(op)) { // has a place
   } else if (StatePlace *state = findStateToUpdateInPlace(op)) {
     place(item, state->pointer);
     state->next = state->pointer;

@@ -814,6 +814,91 @@ chunk.program @p {} chunk 8 {
 
 // -----
 
+// Steps.
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  // expected-error@+1 {{'chunk.loop' op needs at least one iteration}}
+  %y = chunk.loop carry (%k : tensor<8x3xf32>) iterations 0 -> tensor<8x3xf32> {
+  ^bb0(%x: tensor<8x3xf32>):
+    chunk.yield %x : tensor<8x3xf32>
+  }
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  // expected-error@+1 {{'chunk.loop' op has 0 kept and 1 carried values, but its region has 2 arguments}}
+  %y = chunk.loop carry (%k : tensor<8x3xf32>) iterations 2 -> tensor<8x3xf32> {
+  ^bb0(%x: tensor<8x3xf32>, %y: tensor<8x3xf32>):
+    chunk.yield %x : tensor<8x3xf32>
+  }
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  // expected-error@+1 {{'chunk.loop' op takes 'tensor<8x2xf32>' in each of 2 steps, but keeps 'tensor<8x3xf32>'}}
+  %y = chunk.loop kept (%k : tensor<8x3xf32>) carry (%k : tensor<8x3xf32>) iterations 2 -> tensor<8x3xf32> {
+  ^bb0(%p: tensor<8x2xf32>, %x: tensor<8x3xf32>):
+    chunk.yield %x : tensor<8x3xf32>
+  }
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  // expected-error@+1 {{'chunk.loop' op carries 'tensor<8x3xf32>', but its region takes 'tensor<8x2xf32>'}}
+  %y = chunk.loop carry (%k : tensor<8x3xf32>) iterations 2 -> tensor<8x3xf32> {
+  ^bb0(%x: tensor<8x2xf32>):
+    chunk.yield %k : tensor<8x3xf32>
+  }
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %y = chunk.loop carry (%k : tensor<8x3xf32>) iterations 2 -> tensor<8x3xf32> {
+  ^bb0(%x: tensor<8x3xf32>):
+    // expected-error@+1 {{'chunk.yield' op gives 2 values, but the loop around it has 1 results, the last 1 of them carried}}
+    chunk.yield %x, %x : tensor<8x3xf32>, tensor<8x3xf32>
+  }
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  // expected-error@+1 {{'chunk.loop' op gives 'tensor<8x3xf32>' in each of 2 steps, but keeps 'tensor<8x5xf32>'}}
+  %y:2 = chunk.loop carry (%k : tensor<8x3xf32>) iterations 2 -> tensor<8x5xf32>, tensor<8x3xf32> {
+  ^bb0(%x: tensor<8x3xf32>):
+    chunk.yield %x, %x : tensor<8x3xf32>, tensor<8x3xf32>
+  }
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  // expected-error@+1 {{'chunk.loop' op carries 'tensor<8x3xf32>', but makes 'tensor<8x2xf32>' and gives 'tensor<8x3xf32>'}}
+  %y = chunk.loop carry (%k : tensor<8x3xf32>) iterations 2 -> tensor<8x3xf32> {
+  ^bb0(%x: tensor<8x3xf32>):
+    chunk.yield %v : tensor<8x2xf32>
+  }
+}
+
+// -----
+
 // Summaries.
 chunk.program @p {} chunk 8 {
   %S = chunk.state "S" : tensor<2x3xf32>

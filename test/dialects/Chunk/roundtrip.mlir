@@ -130,6 +130,21 @@ chunk.program @everything_else {} chunk 8 {
   ^bb0(%direction: tensor<8x3xf32>):
     chunk.yield %direction : tensor<8x3xf32>
   }
+  // CHECK: %{{.*}}:2 = chunk.loop carry(%{{.*}} : tensor<8x3xf32>) iterations 5 -> tensor<8x15xf32>, tensor<8x3xf32> {
+  // CHECK: ^bb0(%{{.*}}: tensor<8x3xf32>):
+  %kept, %final = chunk.loop carry (%k0 : tensor<8x3xf32>) iterations 5 -> tensor<8x15xf32>, tensor<8x3xf32> {
+  ^bb0(%found: tensor<8x3xf32>):
+    %half_of = chunk.map mul %half, %found : tensor<1xf32>, tensor<8x3xf32>
+    // CHECK: chunk.yield %{{.*}}, %{{.*}} : tensor<8x3xf32>, tensor<8x3xf32>
+    chunk.yield %found, %half_of : tensor<8x3xf32>, tensor<8x3xf32>
+  }
+  // CHECK: chunk.loop reverse kept(%{{.*}} : tensor<8x15xf32>) carry(%{{.*}} : tensor<8x3xf32>) iterations 5 -> tensor<8x3xf32> {
+  // CHECK: ^bb0(%{{.*}}: tensor<8x3xf32>, %{{.*}}: tensor<8x3xf32>):
+  %gathered = chunk.loop reverse kept (%kept : tensor<8x15xf32>) carry (%final : tensor<8x3xf32>) iterations 5 -> tensor<8x3xf32> {
+  ^bb0(%one_part: tensor<8x3xf32>, %so_far: tensor<8x3xf32>):
+    %both = chunk.map add %one_part, %so_far : tensor<8x3xf32>, tensor<8x3xf32>
+    chunk.yield %both : tensor<8x3xf32>
+  }
   // CHECK: %{{.*}}:2 = chunk.token_loop (%{{.*}} = %x : tensor<8x5xf32>) carry (%{{.*}} = %S : tensor<5x3xf32>) -> (tensor<8x5xf32>, tensor<5x3xf32>) {
   %loop:2 = chunk.token_loop (%x1 = %x : tensor<8x5xf32>) carry (%S0 = %S : tensor<5x3xf32>) -> (tensor<8x5xf32>, tensor<5x3xf32>) {
     %S2 = chunk.map tanh %S0 : tensor<1x5x3xf32>

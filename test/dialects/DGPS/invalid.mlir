@@ -265,6 +265,76 @@ dgps.recurrence @cg_iterations {} {
 
 // -----
 
+dgps.recurrence @loop_of_a_matrix {} {
+  %G = dgps.input "G" : <3x3>
+  // expected-error @+1 {{'dgps.loop' op goes from step to step with a scalar or a vector, but this is '!dgps.real<3x3>'}}
+  %y = dgps.loop %G iterations 2 : <3x3> {
+  ^bb0(%x: !dgps.real<3x3>):
+    dgps.yield %x : !dgps.real<3x3>
+  }
+}
+
+// -----
+
+dgps.recurrence @loop_iterations {} {
+  %a = dgps.input "a" : <3>
+  // expected-error @+1 {{'dgps.loop' op needs at least one iteration}}
+  %y = dgps.loop %a iterations 0 : <3> {
+  ^bb0(%x: !dgps.real<3>):
+    dgps.yield %x : !dgps.real<3>
+  }
+}
+
+// -----
+
+dgps.recurrence @loop_arguments {} {
+  %a = dgps.input "a" : <3>
+  // expected-error @+1 {{'dgps.loop' op must have a region whose arguments have the types of its operands}}
+  %y = dgps.loop %a (%a : !dgps.real<3>) iterations 2 : <3> {
+  ^bb0(%x: !dgps.real<3>):
+    dgps.yield %x : !dgps.real<3>
+  }
+}
+
+// -----
+
+dgps.recurrence @loop_yield {} {
+  %a = dgps.input "a" : <3>
+  %y = dgps.loop %a iterations 2 : <3> {
+  ^bb0(%x: !dgps.real<3>):
+    %s = dgps.sum %x : <3>
+    // expected-error @+1 {{'dgps.yield' op must give a value of the loop's type '!dgps.real<3>'}}
+    dgps.yield %s : !dgps.real<scalar>
+  }
+}
+
+// -----
+
+dgps.recurrence @loop_makes_a_matrix {} {
+  %a = dgps.input "a" : <3>
+  %y = dgps.loop %a iterations 2 : <3> {
+  ^bb0(%x: !dgps.real<3>):
+    // expected-error @+1 {{'dgps.outer' op is in a loop, where each op gives a scalar or a vector}}
+    %m = dgps.outer %x, %x : <3>, <3>
+    dgps.yield %x : !dgps.real<3>
+  }
+}
+
+// -----
+
+dgps.recurrence @loop_takes_a_matrix {} {
+  %a = dgps.input "a" : <3>
+  %G = dgps.input "G" : <3x3>
+  %y = dgps.loop %a (%G : !dgps.real<3x3>) iterations 2 : <3> {
+  ^bb0(%x: !dgps.real<3>, %G1: !dgps.real<3x3>):
+    // expected-error @+1 {{'dgps.sum' op takes a matrix in a loop, where only products with vectors and loops do}}
+    %s = dgps.sum %G1 : <3x3>
+    dgps.yield %x : !dgps.real<3>
+  }
+}
+
+// -----
+
 dgps.recurrence @start_of_an_input {} {
   // expected-note @+1 {{this is needed for the start}}
   %x = dgps.input "x" : <3>

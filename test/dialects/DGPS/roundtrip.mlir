@@ -129,8 +129,18 @@ dgps.recurrence @choices {} {
   %1 = dgps.floor %0 : <3>
   // CHECK-NEXT:    %2 = dgps.select %c, %1, %c : <scalar>, <3>, <scalar>
   %2 = dgps.select %c, %1, %c : <scalar>, <3>, <scalar>
-  // CHECK-NEXT:    dgps.output "o" %2 : <3>
-  dgps.output "o" %2 : <3>
+  // CHECK-NEXT:    %3 = dgps.loop %2(%c : !dgps.real<scalar>) iterations 30 : <3> {
+  // CHECK-NEXT:    ^bb0(%arg0: !dgps.real<3>, %arg1: !dgps.real<scalar>):
+  // CHECK-NEXT:      %4 = dgps.mul %arg1, %arg0 : <scalar>, <3>
+  // CHECK-NEXT:      dgps.yield %4 : !dgps.real<3>
+  // CHECK-NEXT:    }
+  %3 = dgps.loop %2 (%c : !dgps.real<scalar>) iterations 30 : <3> {
+  ^bb0(%y: !dgps.real<3>, %c1: !dgps.real<scalar>):
+    %4 = dgps.mul %c1, %y : <scalar>, <3>
+    dgps.yield %4 : !dgps.real<3>
+  }
+  // CHECK-NEXT:    dgps.output "o" %3 : <3>
+  dgps.output "o" %3 : <3>
   // CHECK-NEXT:  }
 }
 // CHECK-NEXT:}
