@@ -8,4 +8,8 @@ namespace recur {
 /// as they should be.
 inline constexpr llvm::StringLiteral scalarLoopsAttribute = "recur-scalar-loops";
 
+/// Of a loop in MLIR: how often it is unrolled. MLIR's own conversions pass it on to the loop's last branch by this
+/// name, by which its translation does not know it.
+inline constexpr llvm::StringLiteral loopAnnotationAttribute = "llvm.loop_annotation";
+
 } // namespace recur

@@ -1,4 +1,6 @@
 #include "Codegen/LLVM/Translate.h"
+#include "Target/CodeAttributes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
@@ -19,12 +21,21 @@ static void keepBarriersWhole(Module &module) {
           call->setConvergent();
 }
 
+/// What loops say of themselves, where the translation finds it.
+static void annotateLoops(mlir::ModuleOp lowered) {
+  lowered.walk([](mlir::LLVM::BrOp branch) {
+    if (mlir::Attribute annotation = branch->removeDiscardableAttr(recur::loopAnnotationAttribute))
+      branch.setLoopAnnotationAttr(mlir::cast<mlir::LLVM::LoopAnnotationAttr>(annotation));
+  });
+}
+
 Expected<std::unique_ptr<Module>> recur::translateToLLVMIR(mlir::ModuleOp lowered, LLVMContext &context) {
   mlir::DialectRegistry registry;
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerNVVMDialectTranslation(registry);
   lowered.getContext()->appendDialectRegistry(registry);
+  annotateLoops(lowered);
   std::unique_ptr<Module> module = mlir::translateModuleToLLVMIR(lowered, context);
   if (!module)
     return createStringError("the kernel cannot be translated");

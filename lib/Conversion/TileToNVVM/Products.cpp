@@ -8,6 +8,7 @@
 // where these are not finite. The matrix units are given zeros instead, and a warp that has met such a number, which it
 // sees as it loads them, then adds its products with the rows that see it: other rows have the same bits as ever.
 #include "Conversion/TileToNVVM/Team.h"
+#include "Target/CodeAttributes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <limits>
 
@@ -33,6 +34,15 @@ Shape chooseShape(int64_t rows, int64_t columns, int64_t warps) {
       return shape;
   }
   return {1, 1};
+}
+
+/// Keeps LLVM and ptxas from spelling a loop out whose length they know.
+void keepAsLoop(Operation *loop) {
+  MLIRContext *context = loop->getContext();
+  LLVM::LoopAnnotationAttr annotation = LLVM::LoopAnnotationAttr::get(
+      context, {}, {}, {}, LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {}), {},
+      {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  loop->setAttr(recur::loopAnnotationAttribute, annotation);
 }
 
 /// One block of a product's result.
@@ -412,6 +422,8 @@ SmallVector<Value> BlockProduct::addTo(SmallVector<Value> sums) {
       return takesMatrices && (!isMasked || onDiagonal) ? takeMatrices(k, onDiagonal, sums)
                                                         : takeStep(k, isMasked ? to : Value(), onDiagonal, sums);
     });
+    if (t.keepsLoops)
+      keepAsLoop(sums.front().getDefiningOp());
   };
   bool isWhole = product.innerMultiple % each == 0;
   if (product.leftTriangle && !product.transposed) { // what all rows see, and then what some do

@@ -65,7 +65,8 @@ public:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   int64_t threads;
-  bool isRounded = false; // data have 16 bits: then functions of the hardware are as good as exact ones
+  bool keepsLoops = false; // the loops of products are not spelled out
+  bool isRounded = false;  // data have 16 bits: then functions of the hardware are as good as exact ones
   mlir::Value thread, lane, warp;
   mlir::Value ownTeam; // its number; null where it is the only one
   int64_t warps() const { return threads / warpThreads; }

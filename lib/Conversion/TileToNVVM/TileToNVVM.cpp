@@ -126,6 +126,20 @@ static void addSizes(LLVM::LLVMFuncOp function, KernelOp kernel, OpBuilder &buil
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(neighbours));
 }
 
+/// How many instructions of the matrix units a warp has if all loops of products are spelled out whose length is known.
+static int64_t countSpelledOut(KernelOp kernel) {
+  constexpr int64_t unitRows = 16, unitColumns = 8, unitInner = 16, warpThreads = 32;
+  int64_t count = 0;
+  kernel.walk([&](ProductOp op) {
+    IntegerAttr inner;
+    TileType type = op.getResult().getType();
+    if (matchPattern(op.getInner(), m_Constant(&inner)))
+      count += llvm::divideCeil(type.getSize(0), unitRows) * llvm::divideCeil(type.getSize(1), unitColumns) *
+               llvm::divideCeil(inner.getInt(), unitInner);
+  });
+  return count * warpThreads / int64_t(*kernel.getThreads());
+}
+
 void KernelLowering::beginFunction() {
   MLIRContext *context = builder.getContext();
   Location loc = kernel.getLoc();
@@ -158,6 +172,10 @@ void KernelLowering::beginFunction() {
   team.isRounded = llvm::any_of(kernel.getBody().front().getArguments().drop_back(), [](BlockArgument array) {
     return cast<TileType>(array.getType()).getElementBytes() == 2;
   });
+  // Threads wait for instructions where a kernel has more of them than the instruction cache, as the phases of a
+  // gradient have with a dozen products; and loops take fewer registers.
+  constexpr int64_t manyProducts = 256;
+  team.keepsLoops = countSpelledOut(kernel) > manyProducts;
   shared = LLVM::AddressOfOp::create(builder, loc, sharedMemory);
   if (kernel.getTeams()) {
     shared = team.offset(shared, team.multiply(team.ownTeam, int64_t(*kernel.getShared())), byte);
