@@ -4,7 +4,7 @@
 // at the end, and loads stand where they are first read. Any order is as good that keeps each op behind what it needs.
 // So orders are built from the front, an op at a time, and of all that have begun the best few go on: those that have
 // had the least in use at once. A tile is in use from the first op that touches it to the last. In the end loads begin
-// as much earlier as there is room.
+// as much earlier as there is room, in the order in which they are waited for.
 #include "Analysis/Crowd.h"
 #include "Analysis/KernelGPU.h"
 #include "Conversion/ChunkToTile/Planner.h"
@@ -53,6 +53,7 @@ private:
   bool isReady(const Begun &begun, unsigned node) const;
   SmallVector<int64_t> countBytes(ArrayRef<unsigned> order) const;
   void loadEarly(SmallVectorImpl<unsigned> &order) const;
+  void sortLoads(SmallVectorImpl<unsigned> &order) const;
   bool isBetter(const Begun &a, const Begun &b) const;
 
   SmallVector<Node> nodes;
@@ -213,6 +214,7 @@ std::optional<SmallVector<Operation *>> RoomOrder::find() {
     return std::nullopt;
   Begun &found = *llvm::min_element(whole, [&](const Begun &a, const Begun &b) { return isBetter(a, b); });
   loadEarly(found.order);
+  sortLoads(found.order);
   return llvm::map_to_vector(found.order, [&](unsigned number) { return nodes[number].op; });
 }
 
@@ -249,6 +251,25 @@ void RoomOrder::loadEarly(SmallVectorImpl<unsigned> &order) const {
         break;
       }
     }
+  }
+}
+
+/// Of loads that begin together those come first that are waited for first: who waits for one waits for all before it.
+void RoomOrder::sortLoads(SmallVectorImpl<unsigned> &order) const {
+  auto isLoad = [&](unsigned node) { return isa<LoadOp>(nodes[node].op); };
+  auto findReader = [&](unsigned load) {
+    return llvm::find_if(order, [&](unsigned node) { return nodes[node].behind.test(load); }) - order.begin();
+  };
+  for (auto *begin = order.begin(); begin != order.end();) {
+    begin = std::find_if(begin, order.end(), isLoad);
+    auto *end = std::find_if_not(begin, order.end(), isLoad);
+    SmallVector<std::tuple<int64_t, int64_t, unsigned>> loads; // by readers, and as they stand
+    for (unsigned load : llvm::make_range(begin, end))
+      loads.push_back({findReader(load), int64_t(loads.size()), load});
+    llvm::sort(loads);
+    for (auto [place, load] : llvm::zip_equal(llvm::make_range(begin, end), loads))
+      place = std::get<2>(load);
+    begin = end;
   }
 }
 

@@ -8,6 +8,18 @@
 // CHECK: tile.alloc : <64x128xf32, registers, [128, 1]>
 // CHECK: %[[S:.*]] = tile.alloc at {{.*}} : <128x128xbf16, shared, [136, 1]>
 // CHECK: %[[D:.*]] = tile.alloc at {{.*}} : <128x128xbf16, shared, [136, 1]>
+// Of the loads that a chunk begins with, those come first that are read first: who waits for one waits for those before it.
+// CHECK: scf.parallel
+// CHECK: tile.load {{.*}} into %[[G:[0-9]*]] : <?xf32, global>
+// CHECK-NEXT: tile.load {{.*}} into %[[K:[0-9]*]] : <?x128xbf16, global>
+// CHECK-NEXT: tile.view %[[S]]
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.load {{.*}} into %[[V:[0-9]*]] : <?x128xbf16, global>
+// CHECK: tile.load {{.*}} into %[[T:[0-9]*]] : <?x64xbf16, global>
+// CHECK-NEXT: tile.scan %[[G]] all
+// CHECK: tile.product %[[K]], right_transposed %[[S]]
+// CHECK: tile.map %[[V]],
+// CHECK: tile.product %[[T]],
 // CHECK: tile.reduce sum %[[D]], %[[S]] into {{.*}} over [1] of [128, 128]
 // CHECK: tile.reduce sum {{.*}} : !tile.tile<64x128xf32, registers, [128, 1]>
 // CHECK: tile.product transposed {{.*}} plus %[[DK:.*]] left_triangle [1, 1] {{.*}} into <64x128xf32, registers, [128, 1]>
