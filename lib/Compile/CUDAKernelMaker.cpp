@@ -1,5 +1,6 @@
 #include "Compile/CUDAKernelMaker.h"
 #include "Analysis/Crowd.h"
+#include "Analysis/HeldStates.h"
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/NVPTX/Assembler.h"
 #include "Codegen/NVPTX/Compositions.h"
@@ -27,19 +28,45 @@ bool compile::isCut(ArrayRef<codegen::InterfaceLaunch> launches) {
 }
 
 /// How many CTAs of a kernel that waits for memory a multiprocessor may have, which is worth a few registers.
-static int64_t findOccupancy(const GPUProfile &gpu, const codegen::InterfaceLaunch &launch) {
-  constexpr int64_t fewRegisters = 80;
-  return std::max<int64_t>(1, analysis::countCTAs(gpu, launch.sharedBytes, launch.threads, fewRegisters));
+static int64_t findOccupancy(const GPUProfile &gpu, const codegen::InterfaceLaunch &launch, int64_t heldNumbers) {
+  constexpr int64_t fewRegisters = 80, besideStates = 64;
+  int64_t registers = heldNumbers ? std::max(fewRegisters, heldNumbers + besideStates) : fewRegisters;
+  return std::max<int64_t>(1, analysis::countCTAs(gpu, launch.sharedBytes, launch.threads, registers));
+}
+
+/// What a kernel of one token after another needs; states that threads hold need no shared memory.
+static void fitStep(const GPUProfile &gpu, tile::KernelOp tiles, codegen::InterfaceLaunch &launch) {
+  std::optional<analysis::HeldStates> held = analysis::findHeldStates(tiles);
+  if (held)
+    launch.sharedBytes = held->moveDown(launch.sharedBytes);
+  tiles.setOccupancy(findOccupancy(gpu, launch, held ? held->countNumbers() : 0));
+}
+
+/// One CTA alone that holds states, which computes while memory rests, is slower than more of them that hold none.
+static bool stopHolding(const GPUProfile &gpu, tile::KernelOp kernel, CUDAPlan &plan) {
+  if (!analysis::findHeldStates(kernel))
+    return false;
+  kernel->setAttr(analysis::placesStatesAttribute, mlir::UnitAttr::get(kernel.getContext()));
+  for (codegen::InterfaceLaunch &launch : plan.launches)
+    if (launch.symbol == kernel.getSymName()) {
+      launch.sharedBytes = int64_t(*kernel.getShared());
+      fitStep(gpu, kernel, launch);
+    }
+  return true;
 }
 
 /// Lowers the occupancy by one, in CTAs or in teams of a CTA, for each kernel that ptxas found fault with, so that it
 /// gets more registers. Returns whether any changed.
-static bool thinOut(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
+static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
   for (auto kernel : tiles.getOps<tile::KernelOp>()) {
     if (none_of(faults, [&](const Fault &fault) { return fault.kernel == kernel.getSymName(); }))
       continue;
     int64_t occupancy = analysis::getOccupancy(kernel);
+    if (occupancy <= 2 && stopHolding(gpu, kernel, plan)) {
+      any = true;
+      continue;
+    }
     if (occupancy <= 1)
       continue;
     kernel.setOccupancy(uint64_t(occupancy) - 1);
@@ -105,7 +132,7 @@ Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
     for (auto [tiles, launch] : zip(kernel.tiles->getOps<tile::KernelOp>(), kernel.plan.launches)) {
       tiles.setInTurn(kernel.isInTurn);
       if (kernel.isStep)
-        tiles.setOccupancy(findOccupancy(*pipeline.target.gpu, launch));
+        fitStep(*pipeline.target.gpu, tiles, launch);
     }
     Error error = lower(kernel);
     bool isPlain = kernel.plan.form == CUDAForm::Plain;
@@ -246,7 +273,7 @@ static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
 
 Expected<bool> CUDAKernelMaker::relieve(Made &kernel, ArrayRef<Fault> faults) {
   if (!readLate(*kernel.tiles, faults) && !leaveOutListed(*kernel.tiles, kernel.plan, faults) &&
-      !thinOut(*kernel.tiles, kernel.plan, faults))
+      !thinOut(*pipeline.target.gpu, *kernel.tiles, kernel.plan, faults))
     return false;
   if (Error error = lower(kernel))
     return std::move(error);

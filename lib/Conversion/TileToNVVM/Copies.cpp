@@ -322,7 +322,10 @@ AheadLoad::AheadLoad(TeamCode &t, const CallerArray &array, const Place &tile, b
   int64_t numbers = llvm::product_of(commonSizes(array, tile)), bytes = neighbours * array.type.getElementBytes();
   isDirect = isFree && neighbours > 1 && bytes >= leastBytes && hasWholePieces(tile) && haveSameRows(array, tile) &&
              array.type.getElementType() == tile.type.getElementType();
-  if (isDirect || bytes == 16)
+  bool isOneToken = tile.type.getSize(0) == 1;
+  if (!isDirect && isOneToken && numbers <= t.threads)
+    neighbours = accesses = 1; // in a register of each thread, and not in four of a few
+  else if (isDirect || bytes == 16)
     accesses = llvm::divideCeil(numbers / neighbours, t.threads);
   else if (neighbours == 1 && numbers <= t.threads)
     accesses = 1;
@@ -374,5 +377,10 @@ void AheadLoad::finish(TeamCode &t, Value first, Value rows, ValueRange held, in
         }
         putPadding(t, array, rows, tile);
       },
-      [&] { emitLoad(t, array, first, rows, tile); });
+      [&] {
+        if (neighbours == 1) // as they lie anywhere, there is no array
+          putZeros(t, rows, tile);
+        else
+          emitLoad(t, array, first, rows, tile);
+      });
 }

@@ -180,7 +180,7 @@ void KernelLowering::keepAtMultiples(scf::ForOp loop) {
     for (StoreOp final : finals) {
       team.loc = final.getLoc();
       forgetThread();
-      emitStore(team, find(final.getTile()), team.constant(1), findAtMultiple(final), zero);
+      store(final.getTile(), find(final.getTile()), team.constant(1), findAtMultiple(final), zero);
     }
     team.barrier();
   });

@@ -1,6 +1,7 @@
 // One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops,
 // CallerArrays.cpp where arrays begin, PackedUnits.cpp which packed sequence a CTA has, TeamRounds.cpp what teams have
-// in a round, Loops.cpp the loops over chunks with the loads that they begin with.
+// in a round, Loops.cpp the loops over chunks with the loads that they begin with,
+// HeldCode.cpp states that threads hold.
 #pragma once
 #include "ABI/LaunchWords.h"
 #include "Analysis/ChainSummary.h"
@@ -12,6 +13,7 @@
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
+#include "Conversion/TileToNVVM/HeldCode.h"
 #include "Conversion/TileToNVVM/RowPass.h"
 #include "Conversion/TileToNVVM/RunningSums.h"
 #include <deque>
@@ -52,6 +54,13 @@ public:
         mayHaveList(analysis::listsChunks(kernel)) {
     if (chain && (chain->threads() != team.threads || chain->sharedBytes > int64_t(*kernel.getShared())))
       chain.reset(); // the plan has another way in mind
+    heldStates = analysis::findHeldStates(kernel);
+    if (!heldStates)
+      return;
+    chain.reset();
+    carry.reset();
+    rowPass.reset();
+    held = std::make_unique<HeldCode>(team, *heldStates);
   }
 
   mlir::LogicalResult run();
@@ -253,6 +262,10 @@ private:
   void emit(tile::ProductOp op);
   void emit(tile::ScanOp op);
   void emit(tile::StoreOp op);
+  /// Rows of a tile, or a state that threads hold.
+  void store(mlir::Value tile, const Place &place, mlir::Value rows, const CallerArray &array, mlir::Value first);
+  /// What threads do with their own numbers; false for other ops.
+  bool lowerHeld(mlir::Operation *op);
 
   /// Whether the op right behind the last of `together` is made together with these.
   bool isNextTogether();
@@ -260,6 +273,7 @@ private:
   /// Puts a barrier before ops that touch what another thread may still write, or write what it may still read. They
   /// are made together.
   void order(llvm::ArrayRef<mlir::Operation *> ops);
+  void order(llvm::ArrayRef<Access> accesses);
   void orderAll() {
     if (pending.empty())
       return;
@@ -289,6 +303,8 @@ private:
   llvm::SmallVector<analysis::CopiedRows> copied; // of arrays that have tensor maps
   std::optional<analysis::ChannelCarry> carry;
   std::optional<analysis::RowPass> rowPass;
+  std::optional<analysis::HeldStates> heldStates;
+  std::unique_ptr<HeldCode> held;
   bool mayHaveList;                      // of chunks
   mlir::Value list, hasList, listsChunk; // whether there is one, and then whether the CTA has a chunk of it
   mlir::Value ownChunk;                  // where it is the CTA's

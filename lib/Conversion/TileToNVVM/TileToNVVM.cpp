@@ -169,6 +169,8 @@ void KernelLowering::beginFunction() {
   if (kernel.getTeams())
     team.beginAmongTeams(int64_t(*kernel.getTeams()));
   threadOfKernel = team.thread;
+  if (held)
+    held->begin();
   team.isRounded = llvm::any_of(kernel.getBody().front().getArguments().drop_back(), [](BlockArgument array) {
     return cast<TileType>(array.getType()).getElementBytes() == 2;
   });
@@ -364,6 +366,10 @@ void KernelLowering::order(ArrayRef<Operation *> ops) {
         if (auto array = dyn_cast<BlockArgument>(operand); array && access.isWrite)
           access.begin = array.getArgNumber(), access.end = access.begin + 1;
       }
+  order(accesses);
+}
+
+void KernelLowering::order(ArrayRef<Access> accesses) {
   bool conflicts = llvm::any_of(accesses, [&](const Access &access) {
     return llvm::any_of(pending, [&](const Access &before) { return access.conflictsWith(before); });
   });
@@ -408,8 +414,9 @@ LogicalResult KernelLowering::allocate(AllocOp op) {
     return op.emitOpError("cannot be lowered: the tiles of a team are not swizzled");
   auto begin = int64_t(*op.getOffset());
   Value base = memory == Memory::Shared ? shared : scratch;
+  int64_t own = heldStates && memory == Memory::Shared ? heldStates->moveDown(begin) : begin;
   Value pointer = LLVM::GEPOp::create(builder, op.getLoc(), base.getType(), builder.getI8Type(), base,
-                                      ArrayRef<LLVM::GEPArg>{int32_t(begin)});
+                                      ArrayRef<LLVM::GEPArg>{int32_t(own)});
   places[op] = {pointer, type, std::gcd(begin, tileAlignment)};
   extents[op] = {memory, begin, begin + type.getExtent() * type.getElementBytes(), false};
   return success();
@@ -465,6 +472,33 @@ LogicalResult KernelLowering::checkTypes(Operation *op) {
   return success();
 }
 
+bool KernelLowering::lowerHeld(Operation *op) {
+  auto isStateOf = [&](auto own) { return held->isState(own.getTile()); };
+  if (auto load = dyn_cast<LoadOp>(op); load && isStateOf(load)) {
+    forgetThread();
+    held->load(load.getTile(), arrayOf(load.getArray()), value(load.getFirst()));
+    return true;
+  }
+  if (!held->takes(op))
+    return false;
+  auto orderTile = [&](Value tile, bool isWrite) {
+    Access access = extents.lookup(tile);
+    access.isWrite = isWrite;
+    if (auto array = dyn_cast<BlockArgument>(tile))
+      access.begin = array.getArgNumber(), access.end = access.begin + 1;
+    order(access);
+  };
+  auto placeOf = [&](Value tile) { return place(tile); };
+  HeldKernel known{placeOf, orderTile};
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<MapOp, ProductOp, ReduceOp>([&](auto own) { held->emit(own, known); })
+      .Case([&](StoreOp store) {
+        orderTile(store.getArray(), /*isWrite=*/true);
+        held->emit(store, arrayOf(store.getArray()), value(store.getFirst()));
+      });
+  return true;
+}
+
 LogicalResult KernelLowering::lower(Operation *op) {
   team.loc = op->getLoc();
   if (auto loop = dyn_cast<scf::ForOp>(op); loop && isa<KernelOp>(loop->getParentOp()))
@@ -479,6 +513,8 @@ LogicalResult KernelLowering::lower(Operation *op) {
     view(part);
     return success();
   }
+  if (held && lowerHeld(op))
+    return success();
   if (failed(checkTypes(op)))
     return failure();
   SmallVector<Operation *> ops{op};
@@ -522,18 +558,25 @@ bool KernelLowering::isNextTogether() {
   });
 }
 
+void KernelLowering::store(Value tile, const Place &place, Value rows, const CallerArray &array, Value first) {
+  if (held && held->isState(tile))
+    held->store(tile, array, first);
+  else
+    emitStore(team, place, rows, array, first);
+}
+
 void KernelLowering::emit(StoreOp op) {
   CallerArray array = arrayOf(op.getArray());
   Value count = rows(op.getRows());
-  auto store = [&] { emitStore(team, place(op.getTile()), count, array, value(op.getFirst())); };
+  auto storeHere = [&] { store(op.getTile(), place(op.getTile()), count, array, value(op.getFirst())); };
   Value final = findFinalOfKept(op);
   if (!final)
-    return store();
+    return storeHere();
   auto storeInRow = [&] {
     Value zero = arith::ConstantIntOp::create(builder, op.getLoc(), 0, 64);
-    emitStore(team, place(op.getTile()), count, findAfterTokens(final, value(op.getFirst())), zero);
+    store(op.getTile(), place(op.getTile()), count, findAfterTokens(final, value(op.getFirst())), zero);
   };
-  team.either(keepsTokens(), storeInRow, store);
+  team.either(keepsTokens(), storeInRow, storeHere);
 }
 
 void KernelLowering::emit(ScanOp op) {

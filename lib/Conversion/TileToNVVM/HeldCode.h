@@ -1,0 +1,78 @@
+// States that threads hold from token to token, and what they compute with them.
+#pragma once
+#include "Analysis/HeldStates.h"
+#include "Conversion/TileToNVVM/Team.h"
+
+namespace recur::conversion::nvvm {
+
+/// What the code of held states does not know itself.
+struct HeldKernel {
+  llvm::function_ref<Place(mlir::Value tile)> place;
+  /// Before a tile in its place is read or written.
+  llvm::function_ref<void(mlir::Value tile, bool isWrite)> order;
+};
+
+class HeldCode {
+public:
+  HeldCode(TeamCode &team, const analysis::HeldStates &held) : t(team), held(held) {}
+  /// At the beginning of the kernel.
+  void begin();
+
+  bool isState(mlir::Value tile) const;
+  bool takes(mlir::Operation *op) const { return held.ops.contains(op); }
+  void load(mlir::Value tile, const CallerArray &array, mlir::Value first);
+  void store(mlir::Value tile, const CallerArray &array, mlir::Value first);
+  void emit(tile::MapOp op, const HeldKernel &known);
+  void emit(tile::ProductOp op, const HeldKernel &known);
+  void emit(tile::ReduceOp op, const HeldKernel &known);
+  /// Of a vector along the warps.
+  void emit(tile::StoreOp op, const CallerArray &array, mlir::Value first);
+
+private:
+  using Numbers = llvm::SmallVector<mlir::Value>;
+  /// A thread, its lane across, and its block along.
+  struct ThreadPlace {
+    mlir::Value thread, across, along;
+  };
+  ThreadPlace findThread(mlir::Value thread) const;
+  /// Calls `take` with each number of the thread's, or if rows are whole with neighbours: where they are in the array,
+  /// and which.
+  void forEachPiece(mlir::Value state, const CallerArray &array, mlir::Value first, bool isWhole,
+                    llvm::function_ref<void(mlir::Value pointer, llvm::ArrayRef<int64_t> numbers)> take);
+  /// How many numbers of a thread are neighbours in the state's rows.
+  int64_t countPiece(mlir::Value state) const;
+  /// How many neighbours across lie in one piece.
+  int64_t countTogether(int64_t size) const;
+  /// Where the thread's numbers of a vector are, in their order.
+  llvm::SmallVector<Index> listIndices(analysis::HeldForm form, int64_t size, const ThreadPlace &place) const;
+  llvm::SmallVector<Index> listIndices(analysis::HeldForm form, int64_t size) const {
+    return listIndices(form, size, own);
+  }
+  Numbers read(mlir::Value tile, analysis::HeldForm form, const HeldKernel &known);
+  /// A row of a matrix of several steps.
+  Numbers readRow(mlir::Value tile, int64_t row, analysis::HeldForm form, const HeldKernel &known);
+  Numbers readFrom(const Place &place, int64_t dim, llvm::ArrayRef<Index> at, analysis::HeldForm form);
+  void keep(mlir::Value tile, Numbers numbers, const HeldKernel &known);
+  void put(const Place &place, int64_t dim, llvm::ArrayRef<Index> at, analysis::HeldForm form,
+           llvm::ArrayRef<mlir::Value> numbers);
+  mlir::Value isFirst(analysis::HeldForm form);
+  void changeState(tile::MapOp op, const HeldKernel &known);
+  void changeState(tile::ProductOp op, const HeldKernel &known);
+  void addTo(Numbers &numbers, tile::ProductOp op, analysis::HeldForm form, const HeldKernel &known);
+  void readState(tile::ProductOp op, const HeldKernel &known);
+  Numbers get(mlir::Value state);
+  void set(mlir::Value state, llvm::ArrayRef<mlir::Value> numbers);
+  llvm::MutableArrayRef<mlir::Value> placesOf(mlir::Value state);
+  mlir::Value sumAcross(mlir::Value own) {
+    return t.combineLanes(own, [&](mlir::Value a, mlir::Value b) { return t.plus(a, b); }, analysis::heldLanesAcross);
+  }
+
+  TeamCode &t;
+  const analysis::HeldStates &held;
+  ThreadPlace own;                                // as known from the beginning of the kernel
+  mlir::Block *entry = nullptr;                   // where states have their variables
+  llvm::DenseMap<mlir::Value, Numbers> variables; // of states
+  llvm::DenseMap<mlir::Value, Numbers> numbers;   // of small tiles
+};
+
+} // namespace recur::conversion::nvvm

@@ -1,0 +1,42 @@
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse --split-input-file | FileCheck %s
+
+// A state of 64 by 64 is 16 numbers of each of 256 threads, from the load to the store: nothing of it lies in shared
+// memory. Of two rows of the state a thread has 8 columns, so a read is 16 multiplications and 2 sums over 8 lanes, each
+// of 3 exchanges; a token has two reads and a product of two vectors of keys.
+// Inputs lie in shared memory, behind one barrier; another one, in front of the next token's, keeps these away. Outputs
+// go to the array from the threads that have them.
+// CHECK-LABEL: llvm.func @decode
+// CHECK-COUNT-16: llvm.alloca
+// CHECK-NOT: llvm.alloca
+// CHECK: scf.for
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-16: llvm.intr.fma
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-6: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-16: llvm.intr.fma
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-6: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.barrier
+// CHECK-NOT: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+// CHECK: nvvm.barrier
+// CHECK: arith.divui
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+chunk.program @decode {} chunk 1 keeps {
+  %q = chunk.input "q" : tensor<1x64xf32>
+  %k = chunk.input "k" : tensor<1x64xf32>
+  %v = chunk.input "v" : tensor<1x64xf32>
+  %g = chunk.input "g" : tensor<1xf32>
+  %S = chunk.state "S" : tensor<64x64xf32>
+  %decay = chunk.cumulative_decay total log(%g) : tensor<1xf32>
+  %read = chunk.read %k, %S : tensor<1x64xf32>, tensor<64x64xf32>
+  %u = chunk.map sub %v, %read : tensor<1x64xf32>, tensor<1x64xf32>
+  %o = chunk.read %q, %S : tensor<1x64xf32>, tensor<64x64xf32>
+  %out = chunk.map add %o, %u : tensor<1x64xf32>, tensor<1x64xf32>
+  chunk.output "o" %out : tensor<1x64xf32>
+  %next = chunk.advance %S, %u, %k columns(%decay : tensor<1xf32>) : tensor<64x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
+  chunk.next %S, %next : tensor<64x64xf32>
+}
