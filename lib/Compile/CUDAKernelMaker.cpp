@@ -55,24 +55,33 @@ static bool stopHolding(const GPUProfile &gpu, tile::KernelOp kernel, CUDAPlan &
   return true;
 }
 
-/// Lowers the occupancy by one, in CTAs or in teams of a CTA, for each kernel that ptxas found fault with, so that it
-/// gets more registers. Returns whether any changed.
+/// The threads of a CTA that shares its multiprocessor.
+static constexpr int64_t teamThreads = 256;
+
+/// Lowers the occupancy by one, in CTAs or in teams of a CTA, or halves the threads of a CTA that has a multiprocessor
+/// alone, for each kernel that ptxas found fault with, so that it gets more registers. Returns whether any changed.
 static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
   for (auto kernel : tiles.getOps<tile::KernelOp>()) {
     if (none_of(faults, [&](const Fault &fault) { return fault.kernel == kernel.getSymName(); }))
       continue;
+    auto launch =
+        find_if(plan.launches, [&](const codegen::InterfaceLaunch &one) { return one.symbol == kernel.getSymName(); });
     int64_t occupancy = analysis::getOccupancy(kernel);
     if (occupancy <= 2 && stopHolding(gpu, kernel, plan)) {
       any = true;
       continue;
     }
-    if (occupancy <= 1)
+    if (occupancy > 1) {
+      kernel.setOccupancy(uint64_t(occupancy) - 1);
+      if (launch != plan.launches.end() && launch->teams)
+        launch->teams = occupancy - 1;
+    } else if (launch != plan.launches.end() && launch->chunksAreApart && launch->threads > teamThreads) {
+      launch->threads /= 2;
+      kernel.setThreads(uint64_t(launch->threads));
+    } else {
       continue;
-    kernel.setOccupancy(uint64_t(occupancy) - 1);
-    for (codegen::InterfaceLaunch &launch : plan.launches)
-      if (launch.symbol == kernel.getSymName() && launch.teams)
-        launch.teams = occupancy - 1;
+    }
     any = true;
   }
   return any;

@@ -269,6 +269,14 @@ static bool fitTogether(KernelOp kernel, int64_t count) {
   return !kernel.getWorkspace() && analysis::countCTAs(analysis::gpuOf(kernel), int64_t(*kernel.getShared())) >= count;
 }
 
+/// Whether so many threads can have the kernel's tiles in registers.
+static bool canBeWide(KernelOp kernel, int64_t threads) {
+  return llvm::all_of(kernel.getBody().front().getOps<AllocOp>(), [&](AllocOp tile) {
+    TileType type = tile.getType();
+    return type.getMemory() != Memory::Registers || spreadOverWarps(type.getSize(0), type.getSize(1), threads / 32);
+  });
+}
+
 /// Rows that have nothing to do with each other stay in registers, whatever room their tiles would take.
 static bool takeRowsApart(KernelOp kernel) {
   if (!analysis::findRowPass(kernel))
@@ -400,7 +408,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   if (isParallel && machine.threads % 64 == 0) {
     if (machine.scansFirst)
       putScansFirst(*inLoop);
-    machine.inLeastRoom ? keepInLeastRoom(kernel, *inLoop) : keepInRegisters(kernel, *inLoop);
+    machine.inLeastRoom ? keepInLeastRoom(kernel, *inLoop, machine.isWide) : keepInRegisters(kernel, *inLoop);
     if (machine.inLevels)
       orderByLevels(kernel, *inLoop);
     inRegisters = countInRegisters(kernel, *inLoop);
@@ -425,6 +433,10 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   if (isParallel && machine.threads % 64 == 0 && fitTogether(kernel, 3) &&
       inRegisters <= fewNumbers * machine.threads / 2)
     kernel.setThreads(machine.threads / 2);
+  // A CTA that has a multiprocessor alone has half of its threads' code, and twice as many threads to wait for each
+  // other.
+  if (isParallel && machine.isWide && !fitTogether(kernel, 2) && canBeWide(kernel, 2 * machine.threads))
+    kernel.setThreads(2 * machine.threads);
   if (machine.solvesSystems) // one warpgroup has a chunk's
     kernel.setThreads(ConjugateGradientsOp::threads);
   return kernel;
@@ -477,6 +489,11 @@ static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, Plan
   // Not of few tiles, where others wait less for barriers: a second CTA hides more than that.
   if (!fitTogether(*best, 2) && failed(tryOther(ofBest, &PlanMachine::inLeastRoom, [&](KernelOp kernel) {
         return kernel.getWorkspace() < best->getWorkspace() || fitTogether(kernel, 2);
+      })))
+    return failure();
+  if (ofBest.inLeastRoom && !fitTogether(*best, 2) &&
+      failed(tryOther(ofBest, &PlanMachine::isWide, [&](KernelOp kernel) {
+        return kernel.getWorkspace() <= best->getWorkspace() && *kernel.getThreads() > *best->getThreads();
       })))
     return failure();
   int64_t dots = llvm::count_if(program.getOps<chunk::InteractionOp>(), hasChannels);

@@ -82,6 +82,7 @@ struct PlanMachine {
   bool loadsLate = false;     // where they are needed, which takes less memory, not at a chunk's beginning
   bool inLevels = false;      // ops that wait for the same barriers stand side by side
   bool inLeastRoom = false;   // ops in the order in which tiles in use at once take the least shared memory
+  bool isWide = false;        // such a CTA has twice the threads, for it has a multiprocessor alone
   bool solvesSystems = false; // each of the program's conjugate gradients is one op, and nothing else cancels
   bool dotsTogether = false;  // interactions of the same writes under decays of each channel, one behind the other
   bool scansFirst = false;    // running decays of what was loaded, all at a chunk's beginning
@@ -478,7 +479,7 @@ void orderByRoom(tile::KernelOp kernel, mlir::Block &chunk);
 /// of them. The second counts the most that are in use at once, as numbers of all threads.
 void keepInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
 /// The same, and puts the ops in the order in which all that takes the least room.
-void keepInLeastRoom(tile::KernelOp kernel, mlir::Block &chunk);
+void keepInLeastRoom(tile::KernelOp kernel, mlir::Block &chunk, bool isWide);
 int64_t countInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
 
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch

@@ -292,8 +292,9 @@ static void startSums(Block &chunk) {
 
 //===----------------------------------------------------------------------===//
 
-/// Sums of rows that lie in registers are those of the parts that warps have, which a second op adds up.
-static void reduceInParts(KernelOp kernel, Block &chunk) {
+/// Sums of rows that lie in registers are those of the parts that warps have, which a second op adds up. There may be
+/// half as many warps in the end, and with `isWide` twice as many.
+static void reduceInParts(KernelOp kernel, Block &chunk, bool isWide = false) {
   int64_t warps = int64_t(*kernel.getThreads()) / 32;
   for (ReduceOp reduce : llvm::make_early_inc_range(chunk.getOps<ReduceOp>())) {
     auto inRegisters = [](Value tile) { return tileOf(tile).getMemory() == Memory::Registers; };
@@ -302,6 +303,8 @@ static void reduceInParts(KernelOp kernel, Block &chunk) {
     ArrayRef<int64_t> sizes = reduce.getSizes();
     int64_t parts = std::max(spreadOverWarps(sizes[0], sizes[1], warps)->across,
                              spreadOverWarps(sizes[0], sizes[1], warps / 2)->across);
+    if (std::optional<WarpBlock> wide = isWide ? spreadOverWarps(sizes[0], sizes[1], 2 * warps) : std::nullopt)
+      parts = std::max(parts, wide->across);
     if (parts == 1)
       continue;
     OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
@@ -358,7 +361,7 @@ void conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
 
 /// Tiles come into registers whatever the order of ops asks of these; in the order that is found then they have room,
 /// or those do that have it there.
-void conversion::keepInLeastRoom(KernelOp kernel, Block &chunk) {
+void conversion::keepInLeastRoom(KernelOp kernel, Block &chunk, bool isWide) {
   orderByRoom(kernel, chunk);
   prepareSums(chunk);
   llvm::DenseMap<AllocOp, TileType> before;
@@ -372,7 +375,7 @@ void conversion::keepInLeastRoom(KernelOp kernel, Block &chunk) {
     chooseRegisters(kernel, chunk, /*limited=*/true);
     orderByRoom(kernel, chunk);
   }
-  reduceInParts(kernel, chunk);
+  reduceInParts(kernel, chunk, isWide);
 }
 
 int64_t conversion::countInRegisters(KernelOp kernel, Block &chunk) {

@@ -1,4 +1,5 @@
 // RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256" | FileCheck %s
+// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256 gpu=sm_80" | FileCheck %s --check-prefix=WIDE
 
 // The late phase of a gated delta rule's gradient, in the order in which adjoints are built, would take 219 KiB of shared
 // memory. In the order that is found two CTAs have room: what takes the states and their cotangents comes first; sums go
@@ -23,6 +24,11 @@
 // CHECK: tile.reduce sum %[[D]], %[[S]] into {{.*}} over [1] of [128, 128]
 // CHECK: tile.reduce sum {{.*}} : !tile.tile<64x128xf32, registers, [128, 1]>
 // CHECK: tile.product transposed {{.*}} plus %[[DK:.*]] left_triangle [1, 1] {{.*}} into <64x128xf32, registers, [128, 1]>
+
+// Where a multiprocessor has less shared memory, a CTA has it alone, and has twice the threads. So there are as many parts
+// of rows of 64 columns too.
+// WIDE: tile.kernel @rule required 5 workspace 0 threads 512 shared {{.*}} gpu "sm_80" {
+// WIDE: tile.reduce sum {{.*}} : !tile.tile<64x64xf32, registers, [64, 1]>{{.*}} into <64x4xf32, shared, [4, 1]>
 chunk.program @rule {} chunk 64 backward factors bf16 {
   %_0 = chunk.take "0" rounded triangle [1, 1] : tensor<64x64xf32>
   %gradient.S = chunk.take "gradient.S" whole rounded : tensor<128x128xf32>
