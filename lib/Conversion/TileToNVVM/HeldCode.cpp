@@ -16,7 +16,6 @@ using recur::analysis::findOnlyDim;
 using recur::analysis::getWholeTile;
 using recur::analysis::HeldForm;
 using recur::analysis::heldLanesAcross;
-using recur::analysis::heldLanesAlong;
 
 static int64_t countElements(Value tile) { return llvm::product_of(tileOf(tile).getShape()); }
 
