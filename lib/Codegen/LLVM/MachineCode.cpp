@@ -150,10 +150,13 @@ Expected<std::string> recur::codegen::emitCode(Module &module, const recur::Targ
   auto file = form == CodeForm::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
   if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, file))
     return createStringError("this compiler writes no such file for '%s'", target.triple.c_str());
+  LLVMContext &context = module.getContext();
+  OptPassGate &usual = context.getOptPassGate(); // the context's other modules go through it again
   LargeModuleGate gate;
   if (isLarge(module, target))
-    module.getContext().setOptPassGate(gate);
+    context.setOptPassGate(gate);
   passes.run(module);
+  context.setOptPassGate(usual);
   return code.str().str();
 }
 
