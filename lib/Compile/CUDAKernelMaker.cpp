@@ -55,9 +55,6 @@ static bool stopHolding(const GPUProfile &gpu, tile::KernelOp kernel, CUDAPlan &
   return true;
 }
 
-/// The threads of a CTA that shares its multiprocessor.
-static constexpr int64_t teamThreads = 256;
-
 /// Lowers the occupancy by one, in CTAs or in teams of a CTA, or halves the threads of a CTA that has a multiprocessor
 /// alone, for each kernel that ptxas found fault with, so that it gets more registers. Returns whether any changed.
 static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {

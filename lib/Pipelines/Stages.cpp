@@ -86,9 +86,6 @@ void recur::populatePhases(mlir::OpPassManager &passes, bool roundsFactors, Chai
   passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone, cutShort}));
 }
 
-/// How many threads the CTA has that takes one head of a sequence.
-static constexpr int64_t teamThreads = 256;
-
 void recur::populateGradients(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(chunk::createDifferentiatePass());
   if (!options.gradients.empty())

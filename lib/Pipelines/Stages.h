@@ -49,6 +49,9 @@ mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const St
 /// does the plan `step` of a processor, which has nothing of chunks and tiles.
 bool lowersTokens(const PipelineOptions &options);
 
+/// How many threads the CTA has that takes one head of a sequence, or a chunk where others share its multiprocessor.
+inline constexpr int64_t teamThreads = 256;
+
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the summaries of its states.
 void populateSummaries(mlir::OpPassManager &passes);
 /// What the phase does that goes from chunk to chunk: what states go through, the outputs too, these with inverses that
