@@ -11,8 +11,8 @@ void recur::chunk::giveFactor(ValueBuilder &build, StateOp state, Value decay, b
   GiveOp::create(builder, build.getLoc(), nameFactor(state), /*whole=*/false, /*rounded=*/false, total);
 }
 
-CarryProgram::CarryProgram(OpBuilder &builder, ProgramOp of, ArrayRef<StateOp> others)
-    : program(ProgramOp::create(builder, of.getLoc(), (of.getSymName() + "_carry").str(), of.getDims(), of.getChunk())),
+CarryProgram::CarryProgram(OpBuilder &builder, ProgramOp of, ArrayRef<StateOp> others, StringRef suffix)
+    : program(ProgramOp::create(builder, of.getLoc(), (of.getSymName() + suffix).str(), of.getDims(), of.getChunk())),
       inside(OpBuilder::atBlockBegin(&program.getBody().front())) {
   program.setFactorsAttr(of.getFactorsAttr());
   program.setKeeps(of.getKeeps());

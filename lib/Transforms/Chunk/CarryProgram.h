@@ -12,10 +12,11 @@ inline std::string nameFactor(StateOp state) { return (state.getName() + ".map")
 /// Leaves what a chunk scales the state with, where it does.
 void giveFactor(ValueBuilder &build, StateOp state, mlir::Value decay, bool linear);
 
-/// Builds the program, `_carry`, which has states of its own for those of another.
+/// Builds the program, whose name ends with `suffix`. It has states of its own for those of another.
 class CarryProgram {
 public:
-  CarryProgram(mlir::OpBuilder &builder, ProgramOp of, llvm::ArrayRef<StateOp> states);
+  CarryProgram(mlir::OpBuilder &builder, ProgramOp of, llvm::ArrayRef<StateOp> states,
+               llvm::StringRef suffix = "_carry");
   ProgramOp get() const { return program; }
   mlir::OpBuilder &getInside() { return inside; }
   /// The program's own, by the other's.

@@ -37,9 +37,11 @@ struct Delay {
 
 class LeadSplitter {
 public:
-  explicit LeadSplitter(ProgramOp program) : program(program) {}
-  /// Puts the programs of the leading states in front, and lets the program take those states; nothing if none leads.
-  void split();
+  /// `round`: how many times states were found to lead before, which these may need.
+  LeadSplitter(ProgramOp program, unsigned round) : program(program), round(round) {}
+  /// Puts the programs of the leading states in front, and lets the program take those states. Gives whether others may
+  /// lead now.
+  bool split();
 
 private:
   bool leads(StateOp state);
@@ -57,7 +59,10 @@ private:
   void buildHolding(OpBuilder &builder);
   Value findInArrays(OpBuilder &builder, StateOp state);
 
+  std::string suffix(StringRef name) const { return (name + (round ? std::to_string(round + 1) : "")).str(); }
+
   ProgramOp program;
+  unsigned round;
   SmallVector<StateOp> leading;
   llvm::MapVector<StateOp, InputOp> windows; // of inputs' last rows
   llvm::SetVector<StateOp> held;             // of the delays, those of inputs
@@ -70,7 +75,8 @@ struct LeadStatesPass : recur::chunk::impl::LeadStatesPassBase<LeadStatesPass> {
   void runOnOperation() override {
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (!program.getBackward() && int64_t(program.getChunk()) > 1)
-        LeadSplitter(program).split();
+        for (unsigned round = 0; LeadSplitter(program, round).split();)
+          ++round;
   }
 };
 
@@ -175,7 +181,7 @@ static ProgramOp cloneEmpty(OpBuilder &builder, ProgramOp program, StringRef suf
 
 ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
   IRMapping copies;
-  ProgramOp ahead = cloneEmpty(builder, program, "_ahead", copies);
+  ProgramOp ahead = cloneEmpty(builder, program, suffix("_ahead"), copies);
   OpBuilder inside = OpBuilder::atBlockEnd(&ahead.getBody().front());
   for (StateOp state : leading) {
     if (delays.contains(state)) {
@@ -204,7 +210,7 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
     auto sum = ScanOp::create(inside, loc, zero, scan.getShifts(), Value(), false);
     give(nameFactor(state), build.asToken(sum.getLast()));
   }
-  eraseUnused<InputOp, ParamOp, StateOp>(ahead.getBody().front());
+  eraseUnused<InputOp, ParamOp, StateOp, TakeOp>(ahead.getBody().front());
   return ahead;
 }
 
@@ -254,7 +260,7 @@ Value LeadSplitter::carryDelay(CarryProgram &carry, StateOp state) {
 }
 
 void LeadSplitter::buildCarry(OpBuilder &builder) {
-  CarryProgram carry(builder, program, leading);
+  CarryProgram carry(builder, program, leading, suffix("_carry"));
   for (StateOp state : leading) {
     if (delays.contains(state)) {
       carry.leave(state, carryDelay(carry, state));
@@ -371,14 +377,16 @@ Value LeadSplitter::findInArrays(OpBuilder &builder, StateOp state) {
   return build.asState(ConcatOp::create(builder, loc, tensorOf(row), parts));
 }
 
-void LeadSplitter::split() {
+bool LeadSplitter::split() {
   for (StateOp state : program.getStates())
     if (leads(state))
       leading.push_back(state);
   SmallVector<Value> values(leading.begin(), leading.end());
   if (losesDigits(program, values))
     leading.clear();
-  findDelays();
+  bool carriesScans = !leading.empty();
+  if (round == 0)
+    findDelays();
   if (!program.getKeeps()) { // which leaves them at the beginning of every chunk
     findHeld();
     findWindows();
@@ -395,6 +403,9 @@ void LeadSplitter::split() {
   }
   if (!leading.empty() || !held.empty() || !windows.empty())
     takeStates();
-  if (program.getKeeps() && program.getStates().empty() && program.getOutputs().empty()) // and leaves nothing else
+  if (program.getKeeps() && program.getStates().empty() && program.getOutputs().empty()) { // and leaves nothing else
     program.erase();
+    return false;
+  }
+  return carriesScans;
 }

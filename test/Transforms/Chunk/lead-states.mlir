@@ -97,12 +97,19 @@ chunk.program @lowest {} chunk 8 {
 
 // -----
 
-// A state that another one enters stays, and so does a matrix.
+// A state that another one enters leads behind that one; a matrix stays.
 // CHECK-LABEL: chunk.program @fed_ahead {} chunk 8 {
 // CHECK-NOT: "B.offset"
+// CHECK-LABEL: chunk.program @fed_carry {} chunk 8 {
+// CHECK-LABEL: chunk.program @fed_ahead2 {} chunk 8 {
+// CHECK-NOT: "y"
+// CHECK: %A = chunk.take "A" whole
+// CHECK: chunk.give "B.offset"
+// CHECK-LABEL: chunk.program @fed_carry2 {} chunk 8 {
+// CHECK: chunk.give "B" whole
 // CHECK-LABEL: chunk.program @fed {} chunk 8 {
 // CHECK: %A = chunk.take "A" whole
-// CHECK: %B = chunk.state "B"
+// CHECK: %B = chunk.take "B" whole
 // CHECK: %M = chunk.state "M"
 chunk.program @fed {} chunk 8 {
   %x = chunk.input "x" : tensor<8x3xf32>
