@@ -39,6 +39,7 @@ private:
       mix(value, place);
   }
   void relate(Operation *op);
+  bool relateState(Operation *op);
 
   ProgramOp program;
   Dimensions dims;
@@ -119,6 +120,8 @@ void Channels::relate(Operation *op) {
         same(operand, i, map, i);
     return;
   }
+  if (relateState(op))
+    return;
   auto applied = [&](auto apply) {
     mixAll(apply.getMatrix());
     same(apply.getResult(), 1, apply.getValues(), 1);
@@ -148,6 +151,48 @@ void Channels::relate(Operation *op) {
     mixAll(value);
   for (Value value : op->getResults())
     mixAll(value);
+}
+
+/// A state as a matrix of one token, and what scales its rows or columns or is their product.
+bool Channels::relateState(Operation *op) {
+  if (auto reshape = dyn_cast<ReshapeStateOp>(op)) {
+    Value from = reshape.getOperand(), to = reshape.getResult();
+    ArrayRef<int64_t> before = tensorOf(from).getShape(), after = tensorOf(to).getShape();
+    size_t count = std::min(before.size(), after.size());
+    if (before.take_back(count) != after.take_back(count))
+      return false;
+    for (size_t i = 1; i <= count; ++i)
+      same(from, unsigned(before.size() - i), to, unsigned(after.size() - i));
+    return true;
+  }
+  auto map = dyn_cast<MapOp>(op);
+  if (!map)
+    return false;
+  Value result = map.getResult(), a = map.getOperands()[0], b = map.getOperands().back();
+  auto matrix = [&](Value operand) {
+    for (unsigned i : {0, 1, 2})
+      same(operand, i, result, i);
+  };
+  auto vector = [&](Value operand, unsigned place) {
+    same(operand, 0, result, 0);
+    same(operand, 1, result, place);
+  };
+  switch (map.getFunction()) {
+  case Function::ScaleCols:
+    matrix(a);
+    vector(b, 2);
+    return true;
+  case Function::ScaleRows:
+    vector(a, 1);
+    matrix(b);
+    return true;
+  case Function::Outer:
+    vector(a, 1);
+    vector(b, 2);
+    return true;
+  default:
+    return false;
+  }
 }
 
 /// What the caller has of each dimension of an input, a param, a state or an output, where that is less than the value

@@ -106,7 +106,8 @@ def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramO
     or multiplied by matrices of the tokens. If a matrix of the tokens takes part, such a value becomes the sum of a
     part that depends on no state and of one read of each state, with rows that depend on no state either: for a delta
     rule, `Y - W S` with `Y = T V`, `W = T K`. This is more work in all, but only two products remain in the chain
-    from chunk to chunk.
+    from chunk to chunk. Values that are the same but for a number of each row, which several states are written, are
+    taken apart once, before that number.
 
     Before:
     ```mlir

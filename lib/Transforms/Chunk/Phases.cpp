@@ -43,6 +43,7 @@ private:
   bool assignAllToChain();
   bool isEpilogue();
   void assignRemains();
+  void findPath(ArrayRef<Value> states);
   bool chooseChain(ArrayRef<Value> states);
   bool isStep(Operation *op);
   bool isScaledForPasses(Operation *op);
@@ -186,6 +187,12 @@ static bool isMadeBeside(Operation *op) {
   return (isa<CumulativeDecayOp>(op) && hasNumbers(op->getOperand(0))) || (map && isElementwise(map.getFunction()));
 }
 
+/// A product of two vectors, which are far less to leave than their product.
+static bool isOuter(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  return map && map.getFunction() == Function::Outer;
+}
+
 void PhaseSplitter::need(Operation *op, Phase phase) {
   if (!members[phase].insert(op).second)
     return;
@@ -199,7 +206,7 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
     bool isOwn =
         isa<ConstantOp>(maker) ||
         (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value) ||
-                            (interactionsInChain && isMadeBeside(maker)))) ||
+                            isOuter(maker) || (interactionsInChain && isMadeBeside(maker)))) ||
         phase == Early || phase == Remains || (phase == Sums && ofSums.contains(maker)) ||
         (phase == Late &&
          (isMadeAgain(maker) || (dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
@@ -251,14 +258,22 @@ bool PhaseSplitter::isScaledForPasses(Operation *op) {
          });
 }
 
+/// Whether the chain makes the map's matrices or rows element by element. What a gradient has besides of such matrices
+/// would be left for each chunk.
+static bool isMadeByElements(MapOp map, bool isBackward) {
+  Function function = map.getFunction();
+  bool isOfMatrix = function == Function::ScaleCols || function == Function::ScaleRows || function == Function::Outer;
+  return isElementwise(function) || (isOfMatrix && !isBackward);
+}
+
 /// Finds what of the ops that states enter the chain does: what leads from a state to the next chunk's, or all that
 /// can be done so. Not where that cannot be done in a chain.
 bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
   if (!outputsInChain && !interactionsInChain) {
     chainOps = path;
-    return llvm::all_of(path, [](Operation *op) {
+    return llvm::all_of(path, [&](Operation *op) {
       auto map = dyn_cast<MapOp>(op);
-      return isa<ReadOp, AdvanceOp, ReshapeStateOp>(op) || (map && isElementwise(map.getFunction()));
+      return isa<ReadOp, AdvanceOp, ReshapeStateOp>(op) || (map && isMadeByElements(map, program.getBackward()));
     });
   }
   if (isExact || states.size() != 1 || tensorOf(states.front()).getRank() != 2)
@@ -314,6 +329,20 @@ bool PhaseSplitter::assignAllToChain() {
   return true;
 }
 
+/// What leads from any of the states to what one of them becomes: states may feed one another.
+void PhaseSplitter::findPath(ArrayRef<Value> states) {
+  SmallVector<Operation *> work;
+  for (Value state : states)
+    work.push_back(state.getDefiningOp<StateOp>().getNext().getValue().getDefiningOp());
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!dependents.contains(op) || !path.insert(op).second)
+      continue;
+    for (Value value : findUsedValues(op))
+      work.push_back(value.getDefiningOp());
+  }
+}
+
 bool PhaseSplitter::assign() {
   if (interactionsInChain && (assignAllToChain() || block.getOps<InteractionOp>().empty()))
     return !members[Chain].empty();
@@ -327,13 +356,12 @@ bool PhaseSplitter::assign() {
     if (tensorOf(state).getRank() == 0)
       return false;
     states.push_back(state);
-    StatePath own(state);
-    path.insert(own.getOps().begin(), own.getOps().end());
   }
   if (states.empty() && sums.empty())
     return false;
   for (Operation *op : findDependents(block, states))
     dependents.insert(op);
+  findPath(states);
   if (!states.empty() && !chooseChain(states))
     return false;
   // The chain first, for what it takes is there for the late phase as well.
@@ -460,7 +488,7 @@ bool PhaseSplitter::isPrecise(Value value) {
 bool PhaseSplitter::isRounded(Value value) {
   if (isPrecise(value))
     return false;
-  if (isExact || tensorOf(value).getRank() != 2 || tensorOf(value).getDimSize(0) == 1)
+  if (isExact || tensorOf(value).getRank() != 2 || llvm::is_contained(tensorOf(value).getShape(), 1))
     return false;
   if (value.getDefiningOp<StateOp>() && isSystemState(value))
     return false;
@@ -472,6 +500,8 @@ bool PhaseSplitter::isRounded(Value value) {
 
 /// Whether it has the shape of a state, and no rows of tokens.
 static bool isWhole(const llvm::DenseSet<Operation *> &path, Value value) {
+  if (tensorOf(value).getRank() > 2) // the state as a matrix of one token
+    return false;
   Operation *maker = value.getDefiningOp();
   if (llvm::any_of(value.getUsers(), llvm::IsaPred<NextOp>)) // whatever the state was before
     return true;

@@ -19,6 +19,7 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
     results alone, and leaves each chunk the states that it begins with. The program then takes these states and keeps
     only the others; if it has none, its chunks are independent as well. A scan does not lead if its states enter a
     system whose solutions add up in a state without decay, because rounding them in parts would lose too many digits.
+    States that need no others than these lead then, behind them: `_ahead2` and `_carry2` find these, and so on.
 
     Before:
     ```mlir
@@ -192,8 +193,9 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     order or at the same time. A phase `_remains` computes the bounds of the state that a chunk leaves
     (`chunk.remains`), if no other phase does: only a chain that begins within a sequence needs them. A phase takes
     values from earlier phases (`chunk.take`, `chunk.give`), except values that elementwise functions, decays and
-    interactions make of inputs: it computes these again. If states of a program change by anything but reads,
-    advances and elementwise functions, the program stays unchanged.
+    interactions make of inputs: it computes these again. A product of two vectors is made where it is added to a state.
+    Several states have one chain, whatever they read of each other. If states of a program change by anything but reads,
+    advances, elementwise functions, scales of rows and columns and products of two vectors, the program stays unchanged.
 
     The program of a gradient has the same phases, of which the chain goes from the last chunk to the first. `_late`
     computes what a chunk adds to the gradient of a param, and a phase `_sums` adds it up. A matrix of the tokens is

@@ -39,6 +39,7 @@ private:
   std::optional<Affine> deriveMap(MapOp op);
   /// The same op on each part.
   std::optional<Affine> mapParts(const Affine &from, llvm::function_ref<Value(Value)> apply);
+  Value findUnscaled(Value value);
   void materialize(Value value, const Affine &affine);
 
   Block &block;
@@ -224,12 +225,29 @@ void Separator::materialize(Value value, const Affine &affine) {
   value.replaceAllUsesWith(sum);
 }
 
+/// What the value is but for a number or a sign of each row.
+Value Separator::findUnscaled(Value value) {
+  while (auto map = value.getDefiningOp<MapOp>()) {
+    Function function = map.getFunction();
+    if (function != Function::Neg && function != Function::Mul && function != Function::Div)
+      break;
+    auto own = llvm::find_if(map.getOperands(), [&](Value operand) {
+      auto found = affines.find(operand);
+      return found != affines.end() && found->second.isSolved;
+    });
+    if (own == map.getOperands().end())
+      break;
+    value = *own;
+  }
+  return value;
+}
+
 void Separator::run() {
   SmallVector<Operation *> ops;
   for (Operation &op : block)
     ops.push_back(&op);
   // Only what an advance takes goes from chunk to chunk.
-  SmallVector<std::pair<Value, Affine>> wanted;
+  SmallVector<Value> wanted;
   for (Operation *op : ops) {
     if (dependents.contains(op) && op->getNumResults() == 1)
       if (std::optional<Affine> affine = derive(op))
@@ -237,11 +255,15 @@ void Separator::run() {
     if (auto advance = dyn_cast<AdvanceOp>(op))
       for (Value operand : {advance.getValues(), advance.getKeys()})
         if (auto found = affines.find(operand); found != affines.end() && found->second.isSolved)
-          wanted.push_back({operand, found->second});
+          wanted.push_back(operand);
   }
-  llvm::DenseSet<Value> done;
-  for (auto &[value, affine] : wanted)
-    if (done.insert(value).second)
-      materialize(value, affine);
+  // States that are written the same values, each scaled for itself, read once: the chain scales what was read.
+  llvm::MapVector<Value, llvm::SetVector<Value>> scaled;
+  for (Value value : wanted)
+    scaled[findUnscaled(value)].insert(value);
+  for (auto &[unscaled, values] : scaled) {
+    Value value = values.size() == 1 ? values.front() : unscaled;
+    materialize(value, affines.find(value)->second);
+  }
   eraseUnused(block);
 }

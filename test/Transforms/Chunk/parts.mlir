@@ -24,6 +24,34 @@ chunk.program @apart {} chunk 8 {
 
 // -----
 
+// As a matrix of one token a state has the same channels, and so have its rows' scales and the product of two vectors.
+// CHECK-LABEL: chunk.program @reshaped
+// CHECK: %r = chunk.take "r" : tensor<1x2xf32>
+// CHECK: %c = chunk.take "c" : tensor<1x4xf32>
+// CHECK: %S = chunk.state "S" : tensor<2x4xf32>
+// CHECK: chunk.map scale_rows %r, %{{.*}} : tensor<1x2xf32>, tensor<1x2x4xf32>
+// CHECK: chunk.map scale_cols %{{.*}}, %c : tensor<1x2x4xf32>, tensor<1x4xf32>
+// CHECK: chunk.map outer %r, %c : tensor<1x2xf32>, tensor<1x4xf32>
+chunk.program @reshaped {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %y = chunk.take "y" : tensor<8x4xf32>
+  %r = chunk.take "r" : tensor<1x4xf32>
+  %c = chunk.take "c" : tensor<1x4xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %u = chunk.map add %y, %x : tensor<8x4xf32>, tensor<8x4xf32>
+  %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  %S2 = chunk.reshape_state %S1 : tensor<4x4xf32> to tensor<1x4x4xf32>
+  %S3 = chunk.map scale_rows %r, %S2 : tensor<1x4xf32>, tensor<1x4x4xf32>
+  %S4 = chunk.map scale_cols %S3, %c : tensor<1x4x4xf32>, tensor<1x4xf32>
+  %rc = chunk.map outer %r, %c : tensor<1x4xf32>, tensor<1x4xf32>
+  %S5 = chunk.map add %S4, %rc : tensor<1x4x4xf32>, tensor<1x4x4xf32>
+  %S6 = chunk.reshape_state %S5 : tensor<1x4x4xf32> to tensor<4x4xf32>
+  chunk.next %S, %S6 : tensor<4x4xf32>
+}
+
+// -----
+
 // The values depend on what is read along them.
 // CHECK-LABEL: chunk.program @together
 // CHECK: chunk.advance {{.*}} : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>

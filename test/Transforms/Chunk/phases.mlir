@@ -61,9 +61,21 @@ chunk.program @scanned {} chunk 8 {
 
 // -----
 
-// What is written to B went through a matrix of the tokens after it was read from A.
-// CHECK-LABEL: chunk.program @fed {} chunk 8 {
-// CHECK-NOT: chunk.program
+// What is written to B is read from A by rows that a matrix of the tokens was multiplied with: both states have one chain.
+// CHECK-LABEL: chunk.program @fed_early {} chunk 8 exact {
+// CHECK: %[[L:.*]] = chunk.interaction %k, %k strict
+// CHECK: %[[W:.*]] = chunk.apply %[[L]], %k
+// CHECK: chunk.give "[[NAME:[0-9]]]" %[[W]] : tensor<8x3xf32>
+// CHECK-LABEL: chunk.program @fed_chain {} chunk 8 exact {
+// CHECK: %[[TW:.*]] = chunk.take "[[NAME]]" : tensor<8x3xf32>
+// CHECK: chunk.advance %A, %v, %k
+// CHECK: %[[X:.*]] = chunk.read %[[TW]], %A : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK: chunk.advance %B, %[[X]], %k
+// CHECK-LABEL: chunk.program @fed_late {} chunk 8 exact {
+// CHECK: %B = chunk.take "B" whole
+// CHECK: chunk.read %q, %B
+// WHOLE-LABEL: chunk.program @fed {} chunk 8 {
+// WHOLE-NOT: chunk.program @fed_
 chunk.program @fed {} chunk 8 {
   %q = chunk.input "q" : tensor<8x3xf32>
   %k = chunk.input "k" : tensor<8x3xf32>
@@ -79,4 +91,50 @@ chunk.program @fed {} chunk 8 {
   chunk.output "o" %o : tensor<8x2xf32>
   chunk.next %A, %A1 : tensor<2x3xf32>
   chunk.next %B, %B1 : tensor<2x3xf32>
+}
+
+// -----
+
+// States that a chunk turns into each other by cosines and sines of each key channel; what its last token writes is left
+// as two vectors, of which the chain makes the product.
+// CHECK-LABEL: chunk.program @turned_early {} chunk 8 exact {
+// CHECK: chunk.give "{{[0-9]}}" %{{.*}} : tensor<1x4xf32>
+// CHECK-NOT: tensor<1x2x4xf32>
+// CHECK-LABEL: chunk.program @turned_chain {} chunk 8 exact {
+// CHECK: %[[OUTER:.*]] = chunk.map outer %{{.*}}, %{{.*}} : tensor<1x2xf32>, tensor<1x4xf32>
+// CHECK: chunk.map scale_cols
+// CHECK: chunk.map add %{{.*}}, %[[OUTER]]
+// CHECK: chunk.next %A
+// CHECK: chunk.next %B
+chunk.program @turned {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x4xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %t = chunk.input "t" : tensor<8x4xf32>
+  %A = chunk.state "A" : tensor<2x4xf32>
+  %B = chunk.state "B" : tensor<2x4xf32>
+  %t1 = chunk.last %t : tensor<8x4xf32>
+  %angle = chunk.reshape_state %t1 : tensor<4xf32> to tensor<1x4xf32>
+  %c = chunk.map cos %angle : tensor<1x4xf32>
+  %s = chunk.map sin %angle : tensor<1x4xf32>
+  %v1 = chunk.last %v : tensor<8x2xf32>
+  %value = chunk.reshape_state %v1 : tensor<2xf32> to tensor<1x2xf32>
+  %k1 = chunk.last %k : tensor<8x4xf32>
+  %key = chunk.reshape_state %k1 : tensor<4xf32> to tensor<1x4xf32>
+  %last = chunk.map outer %value, %key : tensor<1x2xf32>, tensor<1x4xf32>
+  %A1 = chunk.advance %A, %v, %k : tensor<2x4xf32>, tensor<8x2xf32>, tensor<8x4xf32>
+  %A2 = chunk.reshape_state %A1 : tensor<2x4xf32> to tensor<1x2x4xf32>
+  %B2 = chunk.reshape_state %B : tensor<2x4xf32> to tensor<1x2x4xf32>
+  %A3 = chunk.map scale_cols %A2, %c : tensor<1x2x4xf32>, tensor<1x4xf32>
+  %B3 = chunk.map scale_cols %B2, %s : tensor<1x2x4xf32>, tensor<1x4xf32>
+  %A4 = chunk.map sub %A3, %B3 : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+  %A5 = chunk.map add %A4, %last : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+  %A6 = chunk.reshape_state %A5 : tensor<1x2x4xf32> to tensor<2x4xf32>
+  %A7 = chunk.map scale_cols %A2, %s : tensor<1x2x4xf32>, tensor<1x4xf32>
+  %B7 = chunk.map scale_cols %B2, %c : tensor<1x2x4xf32>, tensor<1x4xf32>
+  %B8 = chunk.map add %A7, %B7 : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+  %B9 = chunk.reshape_state %B8 : tensor<1x2x4xf32> to tensor<2x4xf32>
+  %o = chunk.read %k, %B : tensor<8x4xf32>, tensor<2x4xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %A, %A6 : tensor<2x4xf32>
+  chunk.next %B, %B9 : tensor<2x4xf32>
 }

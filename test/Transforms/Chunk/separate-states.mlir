@@ -60,3 +60,39 @@ chunk.program @stays {} chunk 8 {
   %S2 = chunk.advance %S1, %y, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
   chunk.next %S, %S2 : tensor<2x3xf32>
 }
+
+// -----
+
+// Two states are written the same values, each scaled for itself: they are read once, and scaled then.
+// CHECK-LABEL: chunk.program @coupled
+// CHECK: %[[Y:.*]] = chunk.solve %{{.*}}, %v
+// CHECK: %[[X:.*]] = chunk.read %{{.*}}, %A
+// CHECK: %[[YX:.*]] = chunk.map add %[[Y]], %[[X]]
+// CHECK: %[[Z:.*]] = chunk.read %{{.*}}, %B
+// CHECK: %[[U:.*]] = chunk.map add %[[YX]], %[[Z]]
+// CHECK-NOT: chunk.read
+// CHECK: %[[G:.*]] = chunk.map mul %g, %[[U]]
+// CHECK: chunk.advance %A, %[[G]], %k
+// CHECK: %[[H:.*]] = chunk.map mul %h, %[[U]]
+// CHECK: chunk.advance %B, %[[H]], %k
+chunk.program @coupled {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %h = chunk.input "h" : tensor<8xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %A = chunk.state "A" : tensor<2x3xf32>
+  %B = chunk.state "B" : tensor<2x3xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %x = chunk.read %k, %A : tensor<8x3xf32>, tensor<2x3xf32>
+  %y = chunk.map sub %v, %x : tensor<8x2xf32>, tensor<8x2xf32>
+  %z = chunk.read %k, %B : tensor<8x3xf32>, tensor<2x3xf32>
+  %a = chunk.map mul %h, %z : tensor<8xf32>, tensor<8x2xf32>
+  %b = chunk.map sub %y, %a : tensor<8x2xf32>, tensor<8x2xf32>
+  %u = chunk.solve %L, %b : tensor<8x8xf32>, tensor<8x2xf32>
+  %ug = chunk.map mul %g, %u : tensor<8xf32>, tensor<8x2xf32>
+  %A1 = chunk.advance %A, %ug, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %uh = chunk.map mul %h, %u : tensor<8xf32>, tensor<8x2xf32>
+  %B1 = chunk.advance %B, %uh, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %A, %A1 : tensor<2x3xf32>
+  chunk.next %B, %B1 : tensor<2x3xf32>
+}
