@@ -28,13 +28,16 @@ if(RECUR_FUZZ)
   target_compile_options(RecurFlags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# recur_precompiled(NAME header): a header that is read once for every target below a folder whose RECUR_PRECOMPILED names it.
+# recur_precompiled(NAME header [OPTIONS option...] [LINK library...]): a header that is read once for every target below a folder
+# whose RECUR_PRECOMPILED names it, and that is compiled with these options.
 function(recur_precompiled name header)
+  cmake_parse_arguments(ARG "" "" "OPTIONS;LINK" ${ARGN})
   if(NOT RECUR_PCH)
     return()
   endif()
   add_library(${name} STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
-  target_link_libraries(${name} PRIVATE RecurFlags fmt::fmt)
+  target_link_libraries(${name} PRIVATE RecurFlags fmt::fmt ${ARG_LINK})
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
   target_precompile_headers(${name} PRIVATE ${header})
   get_property(generated GLOBAL PROPERTY RECUR_GENERATED_TARGETS)
   if(generated)

@@ -67,11 +67,11 @@ static std::vector<int64_t> getShape(const ArgumentField &field, const data::Siz
 
 /// The numbers of an array that a call reads; null where there are none.
 static const Array *findGiven(const ArgumentField &field, const EmulatedCall &call) {
-  const data::NamedArrays *arrays = field.role == abi::Role::Input            ? &call.data->inputs
-                                    : field.role == abi::Role::Param          ? &call.data->params
-                                    : field.role == abi::Role::Initial        ? &call.data->initial
-                                    : field.role == abi::Role::FinalCotangent ? &call.cotangents->final
-                                                                              : &call.cotangents->outputs;
+  const data::NamedArrays *arrays = field.role == recur::abi::Role::Input            ? &call.data->inputs
+                                    : field.role == recur::abi::Role::Param          ? &call.data->params
+                                    : field.role == recur::abi::Role::Initial        ? &call.data->initial
+                                    : field.role == recur::abi::Role::FinalCotangent ? &call.cotangents->final
+                                                                                     : &call.cotangents->outputs;
   auto found = arrays->find(field.array->name);
   return found == arrays->end() ? nullptr : &found->second;
 }
@@ -124,11 +124,11 @@ EmulatedReply EmulatedKernels::read(const EmulatedCall &call, Reading &reading) 
       std::memcpy(&bits, bytes.data() + i * width, width);
       array.values.push_back(fromBits(bits, field.array->type));
     }
-    data::NamedArrays &into = field.role == abi::Role::Output          ? reply.results.outputs
-                              : field.role == abi::Role::Final         ? reply.results.final
-                              : field.role == abi::Role::InputGradient ? reply.gradient.inputs
-                              : field.role == abi::Role::ParamGradient ? reply.gradient.params
-                                                                       : reply.gradient.initial;
+    data::NamedArrays &into = field.role == recur::abi::Role::Output          ? reply.results.outputs
+                              : field.role == recur::abi::Role::Final         ? reply.results.final
+                              : field.role == recur::abi::Role::InputGradient ? reply.gradient.inputs
+                              : field.role == recur::abi::Role::ParamGradient ? reply.gradient.params
+                                                                              : reply.gradient.initial;
     into[field.array->name] = std::move(array);
   }
   return reply;
