@@ -3,8 +3,9 @@
 The environment has NumPy, JAX and what building the package takes, from the registry that pip is set up for, and the
 package itself, built here around the compiler of a build folder. PyTorch and transformers are installed too, where this
 Python's own packages have none: 5.4 GB with what they need. Where there is no room for them, or they take longer than five
-minutes, their tests are skipped, by name and with the reason. What was skipped is named at the end. Options that are none of
-these go to pytest.
+minutes, their tests are skipped, by name and with the reason. What was skipped is named at the end. Several runs at the same
+time take parts of the tests in an environment that one before them made (--prepare, --prepared). Options that are none of these
+go to pytest.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import contextlib
 import fcntl
 import hashlib
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -93,12 +95,17 @@ def install_torch(python, folder):
     return None
 
 
-def list_files(kind):
-    """The files of tests: those that need PyTorch as a whole, the rest, or all."""
+def get_kind(file):
+    """Whether it needs PyTorch as a whole, and starts processes that exchange parts of sequences."""
+    if not re.search(r"^torch = pytest\.importorskip", file.read_text(), re.MULTILINE):
+        return "rest"
+    return "distributed" if file.stem.startswith("test_distributed") else "torch"
+
+
+def list_files(kind, part=1, parts=1):
+    """The files of tests of a kind, or all; of them every so many."""
     files = sorted((ROOT / "test" / "python").glob("test_*.py"))
-    if kind == "all":
-        return files
-    return [file for file in files if (kind == "torch") == bool(re.search(r"^torch = pytest\.importorskip", file.read_text(), re.MULTILINE))]
+    return [file for file in files if kind in ("all", get_kind(file))][part - 1 :: parts]
 
 
 def digest(build):
@@ -135,7 +142,7 @@ def report_skipped(path, name, reason):
 
 
 def prepare(build, wants_torch):
-    """The environment with the package in it: its Python, its folder, and why there is no PyTorch, or None."""
+    """Makes the environment with the package in it. Gives why there is no PyTorch, or None."""
     has_torch = importlib.util.find_spec("torch") is not None
     folder = build / "python"
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +154,29 @@ def prepare(build, wants_torch):
             missing = install_torch(python, folder)
             python = make_environment(folder, has_torch, NEEDED)
         install_package(python, build, folder)
-    return python, folder, missing
+    return missing
+
+
+def find_environment(build, wants_torch, is_prepared):
+    """What `prepare` gives, and why nothing could be had, or None. Where the environment is prepared, as a run before says."""
+    folder = build / "python"
+    python, note = folder / "bin" / "python", folder / "prepared.json"
+    if is_prepared and note.exists():
+        missing, reason = json.loads(note.read_text())
+        return python, folder, missing, reason
+    try:
+        missing, reason = prepare(build, wants_torch), None
+    except RegistryError as error:  # a machine without a network still has the other tests
+        missing, reason = None, f"NumPy, JAX and what else these tests need cannot be installed: {error}"
+    note.write_text(json.dumps([missing, reason]))
+    return python, folder, missing, reason
+
+
+def parse_part(text):
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"'{text}' is no part, as 1/3 is")
+    return int(part), int(parts)
 
 
 def main():
@@ -158,26 +187,33 @@ def main():
         "--no-torch", action="store_true", default=os.environ.get("RECUR_TEST_TORCH") == "0",
         help="do not install PyTorch and transformers (5.4 GB); RECUR_TEST_TORCH=0 says so too",
     )  # fmt: skip
-    parser.add_argument("--only", choices=["all", "torch", "rest"], default="all", help="the tests that need PyTorch as a whole, or the rest")
+    parser.add_argument(
+        "--only", choices=["all", "distributed", "torch", "rest"], default="all",
+        help="the tests that need PyTorch as a whole and start processes, the others that need it, or the rest",
+    )  # fmt: skip
+    parser.add_argument("--part", type=parse_part, default=(1, 1), metavar="N/PARTS", help="of the files of tests every so many")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--prepare", action="store_true", help="make the environment, and run no tests")
+    when.add_argument("--prepared", action="store_true", help="take the environment as a run with --prepare left it")
     arguments, rest = parser.parse_known_args()
     if os.environ.get("RECUR_TEST_TORCH", "") not in ("", "0", "1"):
         parser.error(f"RECUR_TEST_TORCH is '{os.environ['RECUR_TEST_TORCH']}'; it may be 0, which leaves PyTorch out, or 1")
     started = time.monotonic()
-    try:
-        python, folder, without_torch = prepare(arguments.build.resolve(), not arguments.no_torch)
-    except RegistryError as error:  # a machine without a network still has the other tests
-        reason = f"NumPy, JAX and what else these tests need cannot be installed: {error}"
+    python, folder, without_torch, reason = find_environment(arguments.build.resolve(), not arguments.no_torch, arguments.prepared)
+    if reason:
         print(reason, file=sys.stderr)
         if not arguments.junit:
             return 1
         report_skipped(arguments.junit, arguments.only, reason)
         return 0
     print(f"python: the environment took {time.monotonic() - started:.0f} s", flush=True)
+    if arguments.prepare:
+        return 0
     environment = {**os.environ, "RECUR_CACHE": str(folder / "cache")}
     environment["RECUR_BUILD"] = str(arguments.build.resolve())
     environment["RECUR_RECURC"] = str(arguments.build.resolve() / "bin" / "recurc")
     environment.pop("PYTHONPATH", None)
-    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=10", *list_files(arguments.only)]
+    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=10", *list_files(arguments.only, *arguments.part)]
     if arguments.junit:
         command.append(f"--junit-xml={arguments.junit}")
     status = subprocess.run([*map(str, command), *rest], cwd=ROOT, env=environment).returncode

@@ -58,7 +58,29 @@ def test_what_is_skipped_has_a_name(tmp_path):
         assert case.find("skipped").get("message") == "no room"
 
 
-def test_every_file_is_of_one_kind():
-    torch, rest = run_tests.list_files("torch"), run_tests.list_files("rest")
-    assert sorted([*torch, *rest]) == run_tests.list_files("all") and not set(torch) & set(rest)
-    assert {"test_torch.py", "test_transformers.py"} <= {file.name for file in torch}
+def test_every_file_is_of_one_kind_and_part():
+    kinds = {kind: run_tests.list_files(kind) for kind in ("distributed", "torch", "rest")}
+    assert sorted(sum(kinds.values(), [])) == run_tests.list_files("all")
+    assert {"test_torch.py", "test_transformers.py"} <= {file.name for file in kinds["torch"]}
+    assert "test_distributed.py" in {file.name for file in kinds["distributed"]}
+    assert sorted(sum((run_tests.list_files("rest", part, 3) for part in (1, 2, 3)), [])) == kinds["rest"]
+
+
+def test_what_a_run_before_found_missing(tmp_path, monkeypatch):
+    """It is not looked for again by the runs that take the environment as it is."""
+    (tmp_path / "python").mkdir()
+    asked = []
+
+    def prepare(build, wants_torch):
+        asked.append(build)
+        if len(asked) == 1:
+            raise run_tests.RegistryError("no network")
+        return "PyTorch has no room"
+
+    monkeypatch.setattr(run_tests, "prepare", prepare)
+    place = (tmp_path / "python" / "bin" / "python", tmp_path / "python")
+    reason = "NumPy, JAX and what else these tests need cannot be installed: no network"
+    assert run_tests.find_environment(tmp_path, True, False) == (*place, None, reason) == run_tests.find_environment(tmp_path, True, True)
+    found = (*place, "PyTorch has no room", None)
+    assert run_tests.find_environment(tmp_path, True, False) == found == run_tests.find_environment(tmp_path, True, True)
+    assert len(asked) == 2
