@@ -59,8 +59,27 @@ Grain FactorGrains::ofSum(ValueRange values, bool countsNumbers) {
   return grain;
 }
 
+/// Whether the value is a matrix state, or what products made of one.
+static bool isMatrixState(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeStateOp>())
+    value = reshape.getState();
+  return tensorOf(value).getRank() == 2 && isa_and_nonnull<StateOp, AdvanceOp>(value.getDefiningOp());
+}
+
+/// The matrix state that a number scales, whose grain the result has; null for any other product.
+static Value findScaledState(MapOp map) {
+  if (map.getFunction() != Function::Mul && map.getFunction() != Function::Div)
+    return {};
+  Value first = map.getOperands()[0], second = map.getOperands()[1];
+  if (isMatrixState(first) && isNumber(second))
+    return first;
+  return map.getFunction() == Function::Mul && isMatrixState(second) && isNumber(first) ? second : Value();
+}
+
 /// A product is known no better than its factor that is known worst.
 Grain FactorGrains::ofMap(MapOp map, bool countsNumbers) {
+  if (Value scaled = findScaledState(map))
+    return of(scaled, countsNumbers);
   switch (map.getFunction()) {
   case Function::Mul:
   case Function::Div:
@@ -92,7 +111,11 @@ Grain FactorGrains::find(Value value, bool countsNumbers) {
       .Case<ParamOp, KeptOp, ConstantOp, CumulativeDecayOp, InteractionOp, ApplyOp, ReadOp, AdvanceOp,
             ApplyTransposedOp, DecayCotangentOp>([](auto) { return Grain::None; })
       .Case([&](MapOp map) { return ofMap(map, countsNumbers); })
-      .Case([&](ConcatOp concat) { return ofSum(concat.getOperands(), /*countsNumbers=*/true); })
+      // A vector of numbers is data; one number, in a row of its own, is a gate still.
+      .Case([&](ConcatOp concat) {
+        bool isVector = tensorOf(concat).getShape().back() > 1;
+        return isVector || countsNumbers ? ofSum(concat.getOperands(), /*countsNumbers=*/true) : Grain::None;
+      })
       .Case([&](ScanOp scan) { return of(scan.getAdditions(), countsNumbers); })
       .Case([&](SolveOp solve) { return of(solve.getValues(), countsNumbers); })
       .Case([&](ScaledSolveOp solve) { return of(solve.getValues(), countsNumbers); })

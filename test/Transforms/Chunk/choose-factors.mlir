@@ -59,6 +59,38 @@ chunk.program @numbers {} chunk 4 {
   chunk.output "A" %A : tensor<4x4xf32>
 }
 
+// One number in a row of its own is a gate.
+// CHECK: chunk.program @gate {} chunk 4 factors bf16 {
+chunk.program @gate {} chunk 4 {
+  %k = chunk.input "k" stored bf16 : tensor<4x2xf32>
+  %a = chunk.input "a" : tensor<4xf32>
+  %one = chunk.constant 1.0 : tensor<4x1xf32>
+  %column = chunk.concat %a : tensor<4xf32> to tensor<4x1xf32>
+  %D = chunk.interaction %one, %column inclusive : tensor<4x1xf32>, tensor<4x1xf32>
+  %A = chunk.interaction %k, %k inclusive : tensor<4x2xf32>, tensor<4x2xf32>
+  %DA = chunk.map mul %D, %A : tensor<4x4xf32>, tensor<4x4xf32>
+  chunk.output "A" %DA : tensor<4x4xf32>
+}
+
+// A number that scales a state is a gate.
+// CHECK: chunk.program @scaled {} chunk 4 factors bf16 {
+chunk.program @scaled {} chunk 4 {
+  %k = chunk.input "k" stored bf16 : tensor<4x8xf32>
+  %a = chunk.input "a" : tensor<4xf32>
+  %A = chunk.state "A" : tensor<8x8xf32>
+  %B = chunk.state "B" : tensor<8x8xf32>
+  %last = chunk.last %a : tensor<4xf32>
+  %number = chunk.reshape_state %last : tensor<f32> to tensor<1xf32>
+  %B1 = chunk.reshape_state %B : tensor<8x8xf32> to tensor<1x8x8xf32>
+  %B2 = chunk.map mul %number, %B1 : tensor<1xf32>, tensor<1x8x8xf32>
+  %B3 = chunk.reshape_state %B2 : tensor<1x8x8xf32> to tensor<8x8xf32>
+  %B4 = chunk.advance %B, %k, %k : tensor<8x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+  %o = chunk.read %k, %A : tensor<4x8xf32>, tensor<8x8xf32>
+  chunk.output "o" %o : tensor<4x8xf32>
+  chunk.next %A, %B3 : tensor<8x8xf32>
+  chunk.next %B, %B4 : tensor<8x8xf32>
+}
+
 // A state that sums up f32 data is one of them.
 // CHECK: chunk.program @states {} chunk 4 {
 chunk.program @states {} chunk 4 {
