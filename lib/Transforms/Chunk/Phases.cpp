@@ -45,6 +45,7 @@ private:
   void assignRemains();
   void findPath(ArrayRef<Value> states);
   bool chooseChain(ArrayRef<Value> states);
+  bool isApplied(Operation *op);
   bool isStep(Operation *op);
   bool isScaledForPasses(Operation *op);
   bool isLoadedByChain(Value value);
@@ -64,7 +65,7 @@ private:
   ProgramOp program;
   Block &block;
   recur::analysis::ChunkStructure structure;
-  bool outputsInChain, interactionsInChain, solvesApart, preciseInverses, isExact = false;
+  bool outputsInChain, interactionsInChain, solvesApart, preciseInverses, isExact = false, appliesInChain = false;
   size_t firstNumber;
   llvm::SetVector<StateOp> sums;      // states that nothing but a sum over the chunks has
   llvm::DenseSet<Operation *> ofSums; // these and what leads from them to the next chunk's
@@ -130,7 +131,7 @@ bool PhaseSplitter::isMadeAnew(Operation *root) {
 
 /// A matrix of the tokens is not taken, but by a chain that applies it.
 bool PhaseSplitter::canBeTaken(Value value) {
-  if (outputsInChain && structure.findTriangle(value))
+  if ((outputsInChain || appliesInChain) && structure.findTriangle(value))
     return true;
   SmallVector<Value> work{value};
   llvm::SmallPtrSet<Operation *, 8> seen; // many paths lead to an op whose readers are read twice
@@ -220,6 +221,13 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
   }
 }
 
+/// Whether it applies an inverse that no state enters.
+bool PhaseSplitter::isApplied(Operation *op) {
+  auto apply = dyn_cast<ApplyOp>(op);
+  return apply && !program.getBackward() && !apply.getDecay() && apply.getMatrix().getDefiningOp<InverseOp>() &&
+         !dependents.contains(apply.getMatrix().getDefiningOp());
+}
+
 /// Whether the chain does this with rows of values, one step behind another.
 bool PhaseSplitter::isStep(Operation *op) {
   auto isFree = [&](Value value) {
@@ -271,9 +279,11 @@ static bool isMadeByElements(MapOp map, bool isBackward) {
 bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
   if (!outputsInChain && !interactionsInChain) {
     chainOps = path;
+    appliesInChain = llvm::any_of(path, [&](Operation *op) { return isApplied(op); });
     return llvm::all_of(path, [&](Operation *op) {
       auto map = dyn_cast<MapOp>(op);
-      return isa<ReadOp, AdvanceOp, ReshapeStateOp>(op) || (map && isMadeByElements(map, program.getBackward()));
+      return isa<ReadOp, AdvanceOp, ReshapeStateOp>(op) || (map && isMadeByElements(map, program.getBackward())) ||
+             isApplied(op);
     });
   }
   if (isExact || states.size() != 1 || tensorOf(states.front()).getRank() != 2)

@@ -195,7 +195,8 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     values from earlier phases (`chunk.take`, `chunk.give`), except values that elementwise functions, decays and
     interactions make of inputs: it computes these again. A product of two vectors is made where it is added to a state.
     Several states have one chain, whatever they read of each other. If states of a program change by anything but reads,
-    advances, elementwise functions, scales of rows and columns and products of two vectors, the program stays unchanged.
+    advances, elementwise functions, scales of rows and columns, products of two vectors and inverses that are applied,
+    the program stays unchanged.
 
     The program of a gradient has the same phases, of which the chain goes from the last chunk to the first. `_late`
     computes what a chunk adds to the gradient of a param, and a phase `_sums` adds it up. A matrix of the tokens is

@@ -30,6 +30,8 @@ public:
     for (StateOp state : program.getStates())
       states.push_back(state);
     dependents = findDependents(block, states);
+    hasSeveral = !program.getBackward() &&
+                 llvm::count_if(states, [](Value state) { return tensorOf(state).getRank() == 2; }) > 1;
   }
   void run();
 
@@ -45,6 +47,8 @@ private:
   Block &block;
   OpBuilder builder;
   llvm::SetVector<Operation *> dependents;
+  /// Matrix states, of which a chain reads each with the same rows, and then applies an inverse once.
+  bool hasSeveral;
   llvm::DenseMap<Value, Affine> affines;
 };
 
@@ -145,7 +149,8 @@ std::optional<Affine> Separator::derive(Operation *op) {
     });
   } else if (auto apply = dyn_cast<ApplyOp>(op)) {
     auto from = known(apply.getValues());
-    if (apply.getDecay() || from == none || !isFree(apply.getMatrix()))
+    bool staysApplied = hasSeveral && apply.getMatrix().getDefiningOp<InverseOp>();
+    if (apply.getDecay() || from == none || !isFree(apply.getMatrix()) || staysApplied)
       return std::nullopt;
     result = mapParts(from->second, [&](Value part) -> Value {
       return ApplyOp::create(builder, loc, apply.getMatrix(), part, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(),

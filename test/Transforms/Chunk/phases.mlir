@@ -138,3 +138,37 @@ chunk.program @turned {} chunk 8 {
   chunk.next %A, %A6 : tensor<2x4xf32>
   chunk.next %B, %B9 : tensor<2x4xf32>
 }
+
+// -----
+
+// The chain takes an inverse that it applies to what it reads of two states.
+// CHECK-LABEL: chunk.program @inverted_early {} chunk 8 exact {
+// CHECK: %[[T:.*]] = chunk.inverse
+// CHECK: chunk.give "[[NAME:[0-9]]]" %[[T]] : tensor<8x8xf32>
+// CHECK-LABEL: chunk.program @inverted_chain {} chunk 8 exact {
+// CHECK: %[[TT:.*]] = chunk.take "[[NAME]]" triangle [1, 1] : tensor<8x8xf32>
+// CHECK: chunk.read %k, %A
+// CHECK: chunk.read %k, %B
+// CHECK: chunk.apply %[[TT]]
+// CHECK-LABEL: chunk.program @inverted_late {} chunk 8 exact {
+// CHECK: chunk.map mul
+// CHECK: chunk.output "o"
+chunk.program @inverted {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %A = chunk.state "A" : tensor<2x3xf32>
+  %B = chunk.state "B" : tensor<2x3xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %T = chunk.inverse %L : tensor<8x8xf32>
+  %x = chunk.read %k, %A : tensor<8x3xf32>, tensor<2x3xf32>
+  %y = chunk.map sub %v, %x : tensor<8x2xf32>, tensor<8x2xf32>
+  %z = chunk.read %k, %B : tensor<8x3xf32>, tensor<2x3xf32>
+  %w = chunk.map sub %y, %z : tensor<8x2xf32>, tensor<8x2xf32>
+  %u = chunk.apply %T, %w : tensor<8x8xf32>, tensor<8x2xf32>
+  %A1 = chunk.advance %A, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %B1 = chunk.advance %B, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %q = chunk.map mul %z, %u : tensor<8x2xf32>, tensor<8x2xf32>
+  chunk.output "o" %q : tensor<8x2xf32>
+  chunk.next %A, %A1 : tensor<2x3xf32>
+  chunk.next %B, %B1 : tensor<2x3xf32>
+}

@@ -96,3 +96,31 @@ chunk.program @coupled {} chunk 8 {
   chunk.next %A, %A1 : tensor<2x3xf32>
   chunk.next %B, %B1 : tensor<2x3xf32>
 }
+
+// -----
+
+// An inverse stays applied to what was read of two states: each is read with the same rows, as they came.
+// CHECK-LABEL: chunk.program @inverted
+// CHECK: %[[T:.*]] = chunk.inverse
+// CHECK: chunk.read %k, %A
+// CHECK: chunk.read %k, %B
+// CHECK: %[[U:.*]] = chunk.apply %[[T]]
+// CHECK: chunk.advance %A, %[[U]], %k
+// CHECK: chunk.advance %B, %[[U]], %k
+chunk.program @inverted {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %A = chunk.state "A" : tensor<2x3xf32>
+  %B = chunk.state "B" : tensor<2x3xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %T = chunk.inverse %L : tensor<8x8xf32>
+  %x = chunk.read %k, %A : tensor<8x3xf32>, tensor<2x3xf32>
+  %y = chunk.map sub %v, %x : tensor<8x2xf32>, tensor<8x2xf32>
+  %z = chunk.read %k, %B : tensor<8x3xf32>, tensor<2x3xf32>
+  %w = chunk.map sub %y, %z : tensor<8x2xf32>, tensor<8x2xf32>
+  %u = chunk.apply %T, %w : tensor<8x8xf32>, tensor<8x2xf32>
+  %A1 = chunk.advance %A, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %B1 = chunk.advance %B, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %A, %A1 : tensor<2x3xf32>
+  chunk.next %B, %B1 : tensor<2x3xf32>
+}
