@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-import numpy
-
-from . import _native, memory
-
-if TYPE_CHECKING:
-    from .recurrence import Recurrence
+from . import _native
 
 
 class Bound:
@@ -29,18 +24,3 @@ class Bound:
         if self._note:
             self._note()
         return self.result
-
-
-def show_bound(recurrence: Recurrence, array: Any) -> Any:
-    """An array that is no tensor of PyTorch's, which has its own."""
-    return array
-
-
-def allocate_bound(shape: Sequence[int], dtype: str, given: Sequence[Any]) -> Any:
-    """An output."""
-    return numpy.empty(shape, memory.find_type(dtype, given))
-
-
-def note_bound(arrays: Sequence[Any]) -> None:
-    """Nobody has to be told that an array has other numbers."""
-    return None

@@ -23,7 +23,7 @@ import torch.distributed as dist
 
 from . import scale, summaries, torch as tensors
 from .errors import ArgumentError, ExchangeError
-from .recurrence import REGISTRY, read_types
+from .registry import REGISTRY
 from .summary_calls import PartCall, obtain
 
 if TYPE_CHECKING:
@@ -753,9 +753,9 @@ def _add_up(gradients: Sequence[tuple[Part, Any]], initial: torch.Tensor) -> tor
     return total
 
 
-def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: Any, layout: str) -> Any:
+def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: Any, layout: str | None) -> Any:
     """A call whose sequences are shared out over the processes of a group."""
-    name = recurrence.name
+    name, layout = recurrence.name, layout or "contiguous"
     if not dist.is_available() or not dist.is_initialized():
         raise ArgumentError(f"{name}: group= needs torch.distributed: call torch.distributed.init_process_group first")
     if group is True:
@@ -845,8 +845,7 @@ def _prepare(
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
-        target = tensors.find_target(recurrence, given[0])
-        whole = REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(given), read_types(given), target)]
+        whole = tensors.find_whole(recurrence, given)
     initials = whole.list_initials(chosen.initial)
     states: list[Any] = list(initials or [])
     states += [None] * (len(whole.declaration.states) - len(states))

@@ -3,6 +3,7 @@ another one, such as ``"bfloat16,g=float32,beta=float32"``. States are float32 w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArgumentError, suggest
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 #: The names of types in NumPy, and of `recurc build --dtype`.
 NAMES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
+def read_types(arrays: Sequence[Any]) -> tuple[str | None, ...]:
+    """The names of the types of arrays of whatever library; None for what is none."""
+    return tuple(None if array is None else str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] for array in arrays)
 
 
 def split(text: str) -> tuple[str, dict[str, str]]:

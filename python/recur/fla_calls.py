@@ -10,7 +10,8 @@ from . import define
 from .errors import ArgumentError
 from .fla_context import Context
 from .fla_texts import choose
-from .recurrence import REGISTRY, Recurrence
+from .recurrence import Recurrence
+from .registry import REGISTRY
 
 _Consts = tuple[tuple[str, float], ...]
 

@@ -21,7 +21,8 @@ from jax.custom_derivatives import SymbolicZero
 from . import _native, jax_axes, kept
 from .errors import ArgumentError, LoadError, NoGradientError
 from .kernels import find_gpu_targets
-from .recurrence import REGISTRY
+from .memory import allocate_bound as allocate_bound, lend_threads as lend_threads, note_bound as note_bound, show_bound as show_bound
+from .registry import REGISTRY
 
 if TYPE_CHECKING:
     from .call_options import CallOptions
@@ -404,8 +405,20 @@ def run(static: Static, buffers: Sequence[Any]) -> tuple[list[jax.Array], list[j
     return results[: len(static.outputs)], results[len(static.outputs) :]
 
 
+def find_whole(recurrence: Recurrence, given: list[Any]) -> Recurrence:
+    """The recurrence with the states of its delays."""
+    return recurrence.with_all_states(*recurrence.read_key(given), find_target(recurrence, given))
+
+
+def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, every: int) -> Any:
+    """JAX's arrays have no such calls."""
+    raise ArgumentError(f"{recurrence.name}: states on the way are given of NumPy's arrays and PyTorch's tensors, not of JAX's")
+
+
 def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
     """A call with at least one array of JAX among its inputs and params."""
+    if chosen.pool is not None:
+        raise ArgumentError(f"{recurrence.name}: rows of a pool are written where they lie, which JAX's arrays do not allow")
     static, buffers = prepare(recurrence, given, chosen)
     outputs, finals = run(static, buffers)
     return recurrence.arrange(outputs, finals, chosen.wants_final)

@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy
 from jax.custom_derivatives import SymbolicZero
 
-from . import _native, jax as calls, jax_axes, summaries
+from . import _native, jax as calls, jax_axes, kept, summaries
 from .errors import ArgumentError
-from .recurrence import REGISTRY
+from .registry import REGISTRY
 
 if TYPE_CHECKING:
     from .call_options import CallOptions
@@ -394,9 +394,12 @@ def _widen(state: Any) -> Any:
     return state.astype(jnp.float32) if getattr(state, "dtype", None) in (jnp.bfloat16, jnp.float16) else state
 
 
-def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: Any) -> Any:
+def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: Any, layout: str | None) -> Any:
     """A call whose sequences are shared out over the devices of an axis."""
     name = recurrence.name
+    if layout not in (None, "contiguous"):
+        raise ArgumentError(f"{name}: with JAX's arrays tokens lie in the order of the axis, and layout is left out")
+    kept.check_budget(name, chosen.kept_bytes)
     axis, count, axes = _find_axis(name, group)
     if chosen.states_transposed:
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")

@@ -15,10 +15,27 @@ if TYPE_CHECKING:
     from .recurrence import Recurrence
 
 
-def refuse_masked(where: str, name: str, array: Any) -> None:
-    """A kernel reads every element, also those that a mask hides."""
-    if isinstance(array, numpy.ma.MaskedArray):
-        raise ArgumentError(f"{where}: '{name}' is a masked array, and kernels read what its mask hides; give {name}.filled(0), or another filling")
+def find_whole(recurrence: Recurrence, given: list[Any]) -> Recurrence:
+    """The recurrence with the states of its delays."""
+    return recurrence.with_all_states(*recurrence.read_key(given))
+
+
+def show_bound(recurrence: Recurrence, array: Any) -> Any:
+    """The array itself shows its memory."""
+    return array
+
+
+def lend_threads(call: _native.Call) -> None:
+    """NumPy has no threads."""
+
+
+def allocate_bound(shape: Sequence[int], dtype: str, given: Sequence[Any]) -> Any:
+    """An output of a bound call."""
+    return numpy.empty(shape, find_type(dtype, given))
+
+
+def note_bound(arrays: Sequence[Any]) -> None:
+    """Nobody has to be told that an array has other numbers."""
 
 
 def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:

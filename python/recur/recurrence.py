@@ -11,25 +11,13 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, debug, definition, dtypes, gradient, kept, kernels, memory, options, orientation, parts, pools, reports
+from . import _native, array_library, bound, debug, definition, dtypes, gradient, kept, kernels, options, orientation, parts, pools, reports
 from .call_options import CallOptions, Indices
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CompileError, NoGradientError, suggest
 from .options import Options
+from .registry import REGISTRY, is_traced
 from .rich import Explanation
-
-#: Recurrences by their handles, which operators of other libraries carry.
-REGISTRY: dict[str, Recurrence] = {}
-
-#: Whether a call is being traced by torch.compile, once there is PyTorch.
-is_traced: Callable[[], bool] = bool
-
-
-def follow_traces(is_tracing: Callable[[], bool]) -> None:
-    """What is asked whether a call is being traced."""
-    global is_traced
-    is_traced = is_tracing
-
 
 _KEYWORDS = (
     "initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout", "pool", "state_indices", "final_indices",
@@ -256,7 +244,7 @@ class Recurrence:
             if name in self._places and given[self._places[name]] is None:
                 raise ArgumentError(f"{self.name}: '{name}' is missing; by keyword it is {word}=, for {name} is a word of the call's or of Python's")
         for name, array in zip(self._given, given):
-            memory.refuse_masked(self.name, name, array)
+            _refuse_masked(self.name, name, array)
         return given
 
     def _by_name(self, what: str, given: Any, names: Sequence[str]) -> list[Any] | None:
@@ -268,11 +256,11 @@ class Recurrence:
                 if name not in names:
                     raise ArgumentError(f"{self.name}: {what} names '{name}', which is none of {', '.join(names)}")
             for name, array in given.items():
-                memory.refuse_masked(self.name, name, array)
+                _refuse_masked(self.name, name, array)
             return [given.get(name) for name in names]
         if len(names) != 1:
             raise ArgumentError(f"{self.name}: {what} is of several ({', '.join(names)}): give a mapping of names to arrays")
-        memory.refuse_masked(self.name, names[0], given)
+        _refuse_masked(self.name, names[0], given)
         return [given]
 
     def list_initials(self, initial: Any) -> list[Any] | None:
@@ -495,25 +483,13 @@ class Recurrence:
         if group is not None:
             if self.layout is not None:
                 raise ArgumentError(f"{self.name}: what is declared complex cannot be shared out over processes")
-            return self._share_out(self._bind(arrays, named), chosen, group, layout)
+            given = self._bind(arrays, named)
+            return array_library.find_shared(given).call(self, given, chosen, group, layout)
         if layout is not None:
             raise ArgumentError(f"{self.name}: layout= says how tokens lie on the processes of group=, which is left out")
         if self.layout is not None:
             return self.layout.call(self, arrays, named, chosen)
         return self.compute(arrays, named, chosen)
-
-    def _share_out(self, given: list[Any], chosen: CallOptions, group: Any, layout: str | None) -> Any:
-        """A call whose sequences are shared out: under JAX over the devices of an axis, else over processes."""
-        if any(type(array).__module__.startswith("jax") for array in given):
-            from . import jax_shared
-
-            if layout not in (None, "contiguous"):
-                raise ArgumentError(f"{self.name}: with JAX's arrays tokens lie in the order of the axis, and layout is left out")
-            kept.check_budget(self.name, chosen.kept_bytes)
-            return jax_shared.call(self, given, chosen, group)
-        from . import distributed
-
-        return distributed.call(self, given, chosen, group, layout or "contiguous")
 
     def _rename(self, named: dict[str, Any]) -> dict[str, Any]:
         """Arguments by the names of the text."""
@@ -545,27 +521,8 @@ class Recurrence:
 
     def _perform(self, given: list[Any], chosen: CallOptions) -> Any:
         needs_all = self.declaration.has_implicit_states and (chosen.initial is not None or chosen.wants_final or chosen.pool is not None)
-        for array in given:
-            family = type(array).__module__
-            if family == "numpy":
-                continue
-            if family.startswith("jax"):
-                from . import jax as jax_calls
-
-                if chosen.pool is not None:
-                    raise ArgumentError(f"{self.name}: rows of a pool are written where they lie, which JAX's arrays do not allow")
-                whole = self.with_all_states(*self.read_key(given), jax_calls.find_target(self, given)) if needs_all else self
-                return jax_calls.call(whole, given, chosen)
-            if family.startswith("torch"):
-                from . import torch as torch_calls
-
-                whole = self
-                if needs_all:
-                    target = torch_calls.find_target(self, array)
-                    whole = REGISTRY[torch_calls.complete(self.handle, self.read_dims(given), read_types(given), target)]
-                return torch_calls.call(whole, given, chosen)
-        whole = self.with_all_states(*self.read_key(given)) if needs_all else self
-        return memory.call(whole, given, chosen)
+        of = array_library.find(given)
+        return of.call(of.find_whole(self, given) if needs_all else self, given, chosen)
 
     def keep(self, /, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
         """The call, which also returns states between tokens, so that another call can go on from one of them, as in speculative
@@ -582,15 +539,9 @@ class Recurrence:
             self.layout.refuse_wholes(arrays, named, initial)
         kept.check_every(self.name, every)
         given = self._bind(arrays, named)
-        families = {type(array).__module__.partition(".")[0] for array in given}
-        if families & {"jax", "jaxlib"}:
-            raise ArgumentError(f"{self.name}: states on the way are given of NumPy's arrays and PyTorch's tensors, not of JAX's")
-        if "torch" in families:
-            from . import torch_kept
-
-            return torch_kept.keep(self, given, initial, offsets, every)
-        whole = self.with_all_states(*self.read_key(given)) if self.declaration.has_implicit_states else self
-        return memory.keep(whole, given, initial, offsets, every)
+        of = array_library.find(given)
+        whole = of.find_whole(self, given) if self.declaration.has_implicit_states else self
+        return of.keep(whole, given, initial, offsets, every)
 
     def gradient(
         self,
@@ -655,10 +606,7 @@ class Recurrence:
             return whole.bind(*given, initial=initial, final=final, out=out, states_transposed=states_transposed)
         if isinstance(final, bool):
             raise ArgumentError(f"{self.name}: a bound call writes final states to arrays of yours; give them, or None")
-        is_torch = any(type(array).__module__.startswith("torch") for array in given)
-        of: Any = bound
-        if is_torch:
-            from . import torch as of
+        of = array_library.find(given)
         initials, finals = self.list_initials(initial), self.list_finals(final)
         shown = [of.show_bound(self, state) for state in finals]
         call = _native.Call(
@@ -670,8 +618,7 @@ class Recurrence:
             None,
             finals=shown,
         )
-        if is_torch:
-            call.run_on_torchs_threads()
+        of.lend_threads(call)
         loaded = self.obtain(call.key)
         shapes, _ = call.shapes(loaded.kernel)
         wanted = self.list_outputs(out) or [None] * len(shapes)
@@ -693,11 +640,11 @@ class Recurrence:
 
     def read_key(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
         """The sizes of dims and the types of a kernel for these arrays. What does not fit is found when they are read."""
-        return self.read_dims(given), self.signature.name_types(list(read_types(given)), None)
+        return self.read_dims(given), self.signature.name_types(list(dtypes.read_types(given)), None)
 
     def find_result_type(self, given: Mapping[str, Any]) -> str:
         """The type of outputs of a call with these inputs and params."""
-        types = read_types([given.get(name) for name in self._given])
+        types = dtypes.read_types([given.get(name) for name in self._given])
         return dtypes.split(self.signature.name_types(list(types), None))[0]
 
     def read_dims(self, given: Sequence[Any]) -> tuple[tuple[str, int], ...]:
@@ -737,11 +684,12 @@ class Recurrence:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
+def _refuse_masked(where: str, name: str, array: Any) -> None:
+    """A kernel reads every element, also those that a mask hides."""
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise ArgumentError(f"{where}: '{name}' is a masked array, and kernels read what its mask hides; give {name}.filled(0), or another filling")
+
+
 def _define_again(source: str, source_name: str, name: str, chosen: Options) -> Recurrence:
     """Of a pickle, which warned where it was made."""
     return Recurrence(definition.describe(source, source_name, name), source, source_name, chosen)
-
-
-def read_types(arrays: Sequence[Any]) -> tuple[str | None, ...]:
-    """The names of the types of arrays of whatever library; None for what is none."""
-    return tuple(None if array is None else str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] for array in arrays)

@@ -18,8 +18,9 @@ import torch
 
 from . import _native, kept as keeping, parts
 from .call_options import Indices
+from .dtypes import read_types
 from .errors import ArgumentError, CompileError, NoGradientError
-from .recurrence import REGISTRY, follow_traces, read_types
+from .registry import REGISTRY, follow_traces
 
 if TYPE_CHECKING:
     from .call_options import CallOptions
@@ -101,6 +102,11 @@ def show_bound(recurrence: Recurrence, tensor: Any) -> Any:
 def allocate_bound(shape: Sequence[int], dtype: str, given: Sequence[Any]) -> torch.Tensor:
     """An output of a bound call."""
     return torch.empty(list(shape), dtype=BY_NAME[dtype])
+
+
+def lend_threads(call: _native.Call) -> None:
+    """Lets a bound call run on PyTorch's threads."""
+    call.run_on_torchs_threads()
 
 
 def find_target(recurrence: Recurrence, tensor: Any) -> str | None:
@@ -593,6 +599,19 @@ def complete(name: str, dims: tuple[tuple[str, int], ...], types: tuple[str | No
 
 # What torch.compiler.assume_constant_result does, which would import the whole of TorchDynamo here.
 complete._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def find_whole(recurrence: Recurrence, given: list[Any]) -> Recurrence:
+    """The recurrence with the states of its delays."""
+    tensor = next(array for array in given if isinstance(array, torch.Tensor))
+    return REGISTRY[complete(recurrence.handle, recurrence.read_dims(given), read_types(given), find_target(recurrence, tensor))]
+
+
+def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, every: int) -> Any:
+    """A call with the states on the way; see :meth:`recur.Recurrence.keep`."""
+    from . import torch_kept
+
+    return torch_kept.keep(recurrence, given, initial, offsets, every)
 
 
 def refuse_transformations(name: str, tensors: Sequence[Any]) -> None:

@@ -32,9 +32,6 @@ def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, e
     name = recurrence.name
     if torch.compiler.is_compiling():
         raise ArgumentError(f"{name}: a call that gives states on the way cannot be traced")
-    if recurrence.declaration.has_implicit_states:
-        tensor = next(array for array in given if isinstance(array, torch.Tensor))
-        recurrence = recurrence.with_all_states(*recurrence.read_key(given), tensors.find_target(recurrence, tensor))
     initials = recurrence.list_initials(initial)
     for tensor in given:
         if not isinstance(tensor, torch.Tensor):

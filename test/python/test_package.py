@@ -1,5 +1,8 @@
 """What a source archive has: `python -m build` makes a wheel of it, and of nothing else. And what the module shows of itself."""
 
+import ast
+import graphlib
+import pathlib
 import re
 import shutil
 import subprocess
@@ -33,3 +36,33 @@ def test_the_module_shows_nothing_but_how_it_is_loaded():
         pytest.skip("there is no nm")
     shown = subprocess.run(["nm", "--dynamic", "--defined-only", "--format=posix", recur._native.__file__], capture_output=True, text=True)
     assert [line.split()[0] for line in shown.stdout.splitlines()] == ["PyInit__native"]
+
+
+def list_imports(path):
+    """The package's modules that a module imports when it runs, in functions too, but not those that only its types name."""
+    found = set()
+
+    def visit(node):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found.update([node.module.split(".")[0]] if node.module else [alias.name for alias in node.names])
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(ast.parse(path.read_text()))
+    return found
+
+
+def test_modules_import_one_another_in_one_direction():
+    folder = pathlib.Path(recur.__file__).parent
+    imports = {path.stem: list_imports(path) for path in folder.glob("*.py") if path.stem != "__init__"}
+    assert {"memory", "jax", "torch"} <= imports["array_library"]
+    assert "array_library" in imports["recurrence"] and not {"memory", "jax", "torch", "distributed"} & imports["recurrence"]
+    # The modules of PyTorch's calls, torch and torch_gpu and so on, are one thing in several files, and so are JAX's.
+    library_of = {name: name.partition("_")[0] if name.startswith(("torch_", "jax_")) else name for name in imports}
+    others = {}
+    for name, imported in imports.items():
+        library = library_of[name]
+        others.setdefault(library, set()).update(library_of.get(other, other) for other in imported if library_of.get(other) != library)
+    graphlib.TopologicalSorter(others).prepare()  # fails at a circle, which it names
