@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 23
+#define RECUR_ABI_VERSION 24
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -376,6 +376,18 @@ typedef struct recur_call {
   int64_t token_columns;
   const int32_t *accepted;
   int64_t state_columns;
+
+  /* Of pools, the same without a row for each token: the first `replayed` tokens of each sequence are those that were
+   * tried last, with the inputs that they had then, and the others are tried now. accepted says how many of the first
+   * were taken, from 0 to replayed. The sequence goes over those again, its state is then stored in its row, and it
+   * goes on to the tokens that are tried now, which leave no state. So a call reads a state once and writes it once,
+   * however many tokens are tried. Tokens between those that were taken and those that are tried now are left alone.
+   *
+   * Outputs are those of the tokens that are tried now: [B, T - replayed, H, ...]; of packed sequences they lie where
+   * their tokens lie, and those of replayed tokens are not written. A sequence has at least `replayed` tokens, and
+   * states go from token to token in float32. state_columns is 0 then, and token_indices is null. On a GPU accepted
+   * lies in its memory, and what lies outside of 0 to replayed counts as the nearest of these. 0: none is replayed. */
+  int64_t replayed;
 
   /* Of pools, for a cache of prefixes: the state after every `interval` tokens of sequence i goes to a row, beside the
    * final state: the first time to interval_indices[i * interval_columns], then to the one behind it; a negative one:

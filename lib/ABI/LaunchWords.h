@@ -12,7 +12,9 @@ namespace recur::abi {
 /// then on to the first of these alone, those that last. Of packed sequences, where there is no list, a team has chunks
 /// of one unit: their numbers are multiples of that of units. Then comes a PoolUse, and where the call has pools: every
 /// how many tokens states go to rows, or 0; and then where these rows are and how many of them each sequence has, and
-/// how many tokens it had before, or null, of 32 bits each.
+/// how many tokens it had before, or null, of 32 bits each. Last, of kernels that keep states before every token: how
+/// many of each sequence's first tokens are replayed, and where it says of how many of them the sequence has the
+/// states, of 32 bits each.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -35,6 +37,8 @@ enum LaunchWord {
   IntervalRowsWord,
   IntervalColumnsWord,
   PositionsWord,
+  ReplayedWord,
+  AcceptedWord,
   launchWords
 };
 
@@ -165,7 +169,8 @@ enum ArrayWord {
   arrayWords
 };
 
-/// What PoolsWord says: whether the call has pools of states, and whether the states after all tokens go to their rows.
+/// What PoolsWord says: whether the call has pools of states, and whether the states after all tokens go to their rows;
+/// where tokens are replayed, only that after as many tokens does.
 enum PoolUse { NoPools, Pools, PoolsOfTokens };
 
 /// Behind these of all arrays come, of each, those that are read where the call has pools of states: where the

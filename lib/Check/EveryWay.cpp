@@ -31,21 +31,28 @@ static bool haveSameNumbers(const data::Results &a, const data::Results &b) {
   return same(a.outputs, b.outputs) && same(a.final, b.final);
 }
 
-/// Some tokens of every sequence, from one on.
-static data::Data takeTokens(const data::Data &data, int64_t from, int64_t tokens) {
-  data::Data first = data;
-  first.sizes.tokens = tokens;
-  for (auto &[name, array] : first.inputs) {
+/// So many tokens of every sequence, of which a function says which they are.
+static data::Data pickTokens(const data::Data &data, int64_t tokens,
+                             function_ref<int64_t(int64_t sequence, int64_t token)> pick) {
+  data::Data picked = data;
+  picked.sizes.tokens = tokens;
+  for (auto &[name, array] : picked.inputs) {
     std::vector<double> all = std::move(array.values);
-    int64_t sequences = array.shape[0], width = int64_t(all.size()) / std::max<int64_t>(sequences * array.shape[1], 1);
+    int64_t sequences = array.shape[0], given = array.shape[1],
+            width = int64_t(all.size()) / std::max<int64_t>(sequences * given, 1);
     array.values.clear();
-    for (int64_t i = 0; i < sequences; ++i) {
-      auto begin = all.begin() + (i * array.shape[1] + from) * width;
-      array.values.insert(array.values.end(), begin, begin + tokens * width);
+    for (int64_t i = 0; i < sequences * tokens; ++i) {
+      auto begin = all.begin() + (i / tokens * given + pick(i / tokens, i % tokens)) * width;
+      array.values.insert(array.values.end(), begin, begin + width);
     }
     array.shape[1] = tokens;
   }
-  return first;
+  return picked;
+}
+
+/// Some tokens of every sequence, from one on.
+static data::Data takeTokens(const data::Data &data, int64_t from, int64_t tokens) {
+  return pickTokens(data, tokens, [&](int64_t, int64_t token) { return from + token; });
 }
 static data::Data takeFirst(const data::Data &data, int64_t tokens) { return takeTokens(data, 0, tokens); }
 
@@ -124,6 +131,42 @@ static bool areOfToken(const Array &all, const Array &own, int64_t token, int64_
   return true;
 }
 
+/// One or two of two tokens are gone over again, and the one behind them is tried: with the output, and behind the
+/// replayed ones with the state, of a call that tries all of them.
+static Error checkReplayed(const HostEngine &engine, const data::Data &tried, const data::Results &all) {
+  int64_t tokens = tried.sizes.tokens, sequences = tried.sizes.batch;
+  if (tokens < 2)
+    return Error::success();
+  HostCall how;
+  how.replayed = 2;
+  for (int64_t i = 0; i < sequences; ++i)
+    how.taken.push_back(int32_t(std::min(1 + i % 2, tokens - 1)));
+  auto pick = [&](int64_t sequence, int64_t token) -> int64_t {
+    int64_t taken = how.taken[size_t(sequence)];
+    return token == how.replayed ? taken : token < taken ? token : tokens - 1;
+  };
+  Expected<data::Results> own = engine.run(pickTokens(tried, how.replayed + 1, pick), how);
+  if (!own)
+    return own.takeError();
+  auto fits = [&](const data::NamedArrays &many, const data::NamedArrays &few, int64_t back) {
+    return all_of(few, [&](const auto &array) {
+      ArrayRef<double> given = many.at(array.first).values, made = array.second.values;
+      size_t width = made.size() / size_t(sequences);
+      for (int64_t i = 0; i < sequences; ++i)
+        if (std::memcmp(given.data() + size_t(i * tokens + how.taken[size_t(i)] - back) * width,
+                        made.data() + size_t(i) * width, width * sizeof(double)) != 0)
+          return false;
+      return true;
+    });
+  };
+  if (!fits(all.outputs, own->outputs, 0))
+    return makeError("a token that is tried behind some that are replayed gives other numbers than behind the same "
+                     "tokens in one call");
+  if (!fits(all.final, own->final, 1))
+    return makeError("tokens that are replayed lead to another state than the same tokens in one call");
+  return Error::success();
+}
+
 Error check::checkTried(const HostEngine &engine, const data::Data &data, ArrayRef<std::string> states,
                         const DataTypes &types) {
   constexpr int64_t most = 3;
@@ -154,7 +197,7 @@ Error check::checkTried(const HostEngine &engine, const data::Data &data, ArrayR
                        " that are tried gives other numbers, or keeps another state, than a call of this token");
     before = own->final;
   }
-  return Error::success();
+  return checkReplayed(engine, tried, *all);
 }
 
 Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const data::Data &data,

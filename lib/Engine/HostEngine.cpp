@@ -121,6 +121,8 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     data::Sizes own = field.isState() ? stateSizes : sizes;
     if (how.keepsTokens && field.role == abi::Role::Final)
       own.batch *= sizes.tokens;
+    if (field.role == abi::Role::Output)
+      own.tokens -= how.replayed;
     shapes.push_back(data::getFullShape(getRole(field), own, field.array->shape));
     std::optional<int64_t> count = countElements(shapes.back());
     if (!count || *count > (int64_t(1) << 33))
@@ -176,6 +178,18 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     call.token_indices = static_cast<const int32_t *>(*place);
     call.token_columns = sizes.tokens;
     call.pool_rows = int64_t(rows.size());
+  }
+  std::vector<int32_t> ownRows(how.replayed ? size_t(sizes.batch) : 0), taken = how.taken;
+  if (how.replayed) {
+    std::iota(ownRows.begin(), ownRows.end(), 0);
+    for (auto [numbers, given] : {std::pair(&ownRows, &call.state_indices), std::pair(&taken, &call.accepted)}) {
+      Expected<void *> place = memory.give(numbers->data(), int64_t(numbers->size() * sizeof(int32_t)));
+      if (!place)
+        return place.takeError();
+      *given = static_cast<const int32_t *>(*place);
+    }
+    call.replayed = how.replayed;
+    call.pool_rows = sizes.batch;
   }
   SmallVector<float *> kept;
   if (how.keptInterval) {

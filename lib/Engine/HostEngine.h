@@ -25,6 +25,10 @@ struct HostCall {
   /// Final states are those after every token, `[sequences * tokens, H, ...]`: rows of a pool, of tokens that are
   /// tried.
   bool keepsTokens = false;
+  /// So many of each sequence's first tokens are replayed, and of these as many as this says of it. Outputs are those
+  /// of the other tokens, and final states those behind the replayed ones.
+  int64_t replayed = 0;
+  std::vector<int32_t> taken = {};
   Memory *memory = nullptr; // where arrays lie; null: in memory of the target's
 };
 

@@ -72,7 +72,8 @@ class Call(ctypes.Structure):
                 ("kept_interval", ctypes.c_int64), ("kept_states", ctypes.c_void_p), ("state_indices", ctypes.c_void_p),
                 ("final_indices", ctypes.c_void_p), ("pool_rows", ctypes.c_int64), ("check_indices", ctypes.c_int32),
                 ("token_indices", ctypes.c_void_p), ("token_columns", ctypes.c_int64), ("accepted", ctypes.c_void_p),
-                ("state_columns", ctypes.c_int64), ("interval", ctypes.c_int64), ("interval_indices", ctypes.c_void_p),
+                ("state_columns", ctypes.c_int64), ("replayed", ctypes.c_int64), ("interval", ctypes.c_int64),
+                ("interval_indices", ctypes.c_void_p),
                 ("interval_columns", ctypes.c_int64), ("positions", ctypes.c_void_p),
                 ("handed_states", ctypes.c_void_p)]
 

@@ -4,7 +4,8 @@ Needs Python with numpy, and shared objects that `recurc build --emit=so --targe
 anywhere in the pool and some sequences have none; what is not a sequence's row must stay as it was, and indices beyond the pool must
 touch nothing, which compute-sanitizer sees too. A graph goes by the indices that are there when it is replayed.
 
-States after tokens that are tried, and after multiples of a number of tokens, are compared with those of calls that end there.
+States after tokens that are tried, after those that are replayed, and after multiples of a number of tokens are compared with those of
+calls that end there.
 """
 
 import ctypes
@@ -87,9 +88,13 @@ class Pools:
         self.data.free(pointers)
         return found
 
-    def own(self, states, plan, offsets=None, tokens=None, pools=None):
-        """Outputs and final states of a call whose states are those of these rows, in place; None where there is no such plan."""
+    def own(self, states, plan, offsets=None, tokens=None, pools=None, skip=0):
+        """Outputs and final states of a call whose states are those of these rows, in place, from some token of each sequence on; None where
+        there is no such plan."""
         pointers = self.data.results()
+        for i, (info, _) in enumerate(self.library.arrays):
+            if info.kind not in (PARAM, STATE, OUTPUT):
+                pointers[i] += skip * self.data.strides[i]
         made, ends = list(pointers), [i for i, (_, final) in enumerate(self.library.arrays) if final]
         for place, end, pool, start in zip(self.states, ends, pools or self.first, self.starts()):
             gathered = pool.reshape(self.rows, -1)[np.maximum(states, 0)]
@@ -204,6 +209,64 @@ def check_tried(library, T, N, H, seed):
     pools.close()
 
 
+def check_replayed(library, T, N, H, seed):
+    """Yields what is wrong with tokens that are gone over again, and those that are tried behind them."""
+    pools, replayed = Pools(library, T, N, H, 2 * N + 5, seed), T // 2
+    device, random = library.device, pools.random
+    if not pools.states:
+        return
+    outputs = [i for i, (info, _) in enumerate(library.arrays) if info.kind == OUTPUT]
+    areWide = all(library.arrays[i][0].dtype == 0 for i in pools.states)  # else states are rounded in between
+    even = device.upload(np.arange(N + 1, dtype=np.int64) * T)
+    for plan in (AUTO, STEP):
+        for kind in ("rows", "others", "packed"):
+            order = random.permutation(pools.rows).astype(np.int32)
+            states, finals = order[:N].copy(), order[N : 2 * N].copy()
+            states[random.random(N) < 0.2] = -1
+            finals[random.random(N) < 0.2] = -4
+            written = finals if kind == "others" else states
+            counts = random.integers(0, replayed + 1, N).astype(np.int32)
+            begin, accepted, ends = device.upload(states), device.upload(counts), device.upload(finals) if kind == "others" else None
+            more = {"accepted": accepted, "replayed": replayed, "offsets": even if kind == "packed" else None}
+            pointers = pools.pooled()
+            status = pools.run(pointers, plan, indices=begin, finals=ends, check=1, **more)
+            pools.free(pointers)
+            if status:
+                if status != NO_PLAN:
+                    yield f"plan {plan}, replayed, {kind}: {library.handle.recur_message().decode()}"
+                device.free([begin, accepted] + ([ends] if ends else []))
+                break
+            pointers = pools.pooled()
+            graph = Graph(device, lambda stream: pools.call(pointers, plan, indices=begin, finals=ends, stream=stream, **more))
+            wanted, before = pools.first, pools.first
+            for round in range(3):
+                if round:
+                    low, high = (0, replayed) if round == 1 else (-2, replayed + 3)  # of which the nearest counts
+                    device.write(accepted, counts := random.integers(low, high + 1, N).astype(np.int32))
+                taken = np.clip(counts, 0, replayed)
+                graph.run()
+                tried = [np.full(pools.data.bytes[i], 0xFF, np.uint8).reshape(N, -1) for i in outputs]
+                for count in np.unique(taken):
+                    own = pools.own(states, STEP, tokens=int(count), pools=before)[1]
+                    wanted = pools.expected(states, np.where(taken == count, written, -1), own, wanted)
+                    rows = [np.concatenate([end, np.zeros((pools.rows - N, end.shape[1]), np.uint8)]).reshape(-1) for end in own]
+                    found = pools.own(np.arange(N, dtype=np.int32), STEP, tokens=T - replayed, pools=rows, skip=replayed)[0]
+                    for whole, some in zip(tried, found):
+                        some = some.reshape(N, T, -1)
+                        whole[taken == count] = np.roll(some, replayed if kind == "packed" else 0, axis=1).reshape(N, -1)[taken == count]
+                if areWide and not same(pools.outputs(pointers), [whole.reshape(-1) for whole in tried]):
+                    yield f"plan {plan}, replayed, {kind}, round {round}: outputs differ"
+                if not same(pools.pools(pointers), wanted):
+                    yield f"plan {plan}, replayed, {kind}, round {round}: pools differ"
+                before = wanted
+            if pools.run(pointers, plan, indices=begin, finals=ends, check=1, **more) != BAD_INDEX and (taken != counts).any():
+                yield f"plan {plan}, replayed, {kind}: counts beyond are not refused where the call has them checked"
+            pools.free(pointers)
+            device.free([begin, accepted] + ([ends] if ends else []))
+    device.free([even])
+    pools.close()
+
+
 def check_intervals(library, T, N, H, seed):
     """Yields what is wrong with states after multiples of a number of tokens."""
     columns, chunk = 3, library.count_chunk()
@@ -273,6 +336,8 @@ def check_sizes(library, T, N, H, seed):
     """Yields what is wrong."""
     if T <= MOST_TRIED:
         yield from check_tried(library, T, N, H, seed)
+    if 1 < T <= 2 * MOST_TRIED:
+        yield from check_replayed(library, T, N, H, seed)
     yield from check_intervals(library, T, N, H, seed)
     rows = 2 * N + 3
     pools = Pools(library, T, N, H, rows, seed)

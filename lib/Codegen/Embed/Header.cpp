@@ -125,6 +125,9 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   int64_t token_columns;
   const int32_t *accepted;
   int64_t state_columns;
+  /* Of pools: so many of each sequence's first tokens were tried in the call before. As many of them as accepted says,
+   * from 0 on, lead to the state that is stored; the tokens behind them leave outputs alone. See recur_call. */
+  int64_t replayed;
   /* Of pools: the state after every `interval` tokens of a sequence, which had as many before as positions says (null:
    * none), goes to the next of its rows in interval_indices [sequences, interval_columns]. 0: none does. See recur_call.
    */

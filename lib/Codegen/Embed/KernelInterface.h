@@ -161,7 +161,7 @@ inline constexpr llvm::StringLiteral callFields[] = {
     "parallel_context",  "workspace",     "workspace_bytes",  "device",         "stream",    "device_offsets",
     "kept_interval",     "kept_states",   "state_indices",    "final_indices",  "pool_rows", "check_indices",
     "token_indices",     "token_columns", "accepted",         "state_columns",  "interval",  "interval_indices",
-    "interval_columns",  "positions",     "handed_states"};
+    "interval_columns",  "positions",     "handed_states",    "replayed"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);

@@ -26,7 +26,9 @@ Value KernelLowering::findRowNumber(WordOf<abi::PoolWord> pool) {
     };
     Value count =
         team.choose(compare(arith::CmpIPredicate::ne, counts, none), load, tokensBefore ? tokensBefore : none);
-    Value before = team.addWide(count, arith::ConstantIntOp::create(builder, loc, -1, 64));
+    Value one = arith::ConstantIntOp::create(builder, loc, 1, 64);
+    Value first = notTaken ? arith::MaxSIOp::create(builder, loc, countReplayed(), one).getResult() : one;
+    Value before = arith::SubIOp::create(builder, loc, count, first);
     Value isThere = compare(arith::CmpIPredicate::ult, before, columns); // none is large then
     return team.select(isThere, team.addWide(team.multiplyWide(sequence, columns), before),
                        arith::ConstantIntOp::create(builder, loc, -1, 64));
@@ -252,10 +254,21 @@ Value KernelLowering::findFinalOfKept(StoreOp kept) {
   return {};
 }
 
-Value KernelLowering::keepsTokens() {
-  Value use = word(abi::PoolsWord, builder.getI64Type());
-  return arith::CmpIOp::create(builder, kernel.getLoc(), arith::CmpIPredicate::eq, use,
-                               arith::ConstantIntOp::create(builder, kernel.getLoc(), abi::PoolsOfTokens, 64));
+/// Where tokens are replayed there is a row for the state behind them alone.
+Value KernelLowering::keepsTokens(Value tokens) {
+  Location loc = kernel.getLoc();
+  Type word64 = builder.getI64Type();
+  auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  };
+  Value isOfTokens = compare(arith::CmpIPredicate::eq, word(abi::PoolsWord, word64),
+                             arith::ConstantIntOp::create(builder, loc, abi::PoolsOfTokens, 64));
+  if (!notTaken)
+    return isOfTokens;
+  Value replayed = countReplayed(), none = arith::ConstantIntOp::create(builder, loc, 0, 64);
+  Value hasRow = arith::OrIOp::create(builder, loc, compare(arith::CmpIPredicate::eq, replayed, none),
+                                      compare(arith::CmpIPredicate::eq, replayed, tokens));
+  return arith::AndIOp::create(builder, loc, isOfTokens, hasRow);
 }
 
 CallerArray KernelLowering::findAfterTokens(Value final, Value tokens) {

@@ -53,7 +53,7 @@ Value CarryCode::placeOf(const CallerArray &array, Value row, Value tile) {
 
 Value CarryCode::load(LoadOp op, const IRMapping &scalars) {
   const CallerArray &array = arrays.find(op.getArray())->second;
-  Value place = placeOf(array, scalars.lookup(op.getFirst()), op.getTile());
+  Value place = placeOf(array, known.findLoaded(op, scalars.lookup(op.getFirst())), op.getTile());
   Value number = t.convert(t.load(place, array.type.getElementType()), t.builder.getF32Type());
   return rounded(number, op.getTile());
 }
@@ -61,10 +61,13 @@ Value CarryCode::load(LoadOp op, const IRMapping &scalars) {
 void CarryCode::store(StoreOp op, const IRMapping &scalars, Value number, Value isThere) {
   const CallerArray &array = arrays.find(op.getArray())->second;
   Value row = scalars.lookup(op.getFirst());
-  auto usual = [&] { store(op, array, row, number, isThere); };
   std::optional<KeptPlace> kept = known.findKept(op, row);
-  if (!kept)
-    return usual();
+  if (!kept) {
+    if (Value isStored = known.isStored(op, row))
+      isThere = isThere ? arith::AndIOp::create(t.builder, t.loc, isThere, isStored).getResult() : isStored;
+    return store(op, array, row, number, isThere);
+  }
+  auto usual = [&] { store(op, array, row, number, isThere); };
   auto elsewhere = [&] {
     store(op, kept->find(), arith::ConstantIntOp::create(t.builder, t.loc, 0, 64), number, isThere);
   };

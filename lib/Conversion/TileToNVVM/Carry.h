@@ -26,6 +26,9 @@ struct CarryKernel {
   llvm::function_ref<void(mlir::Value tokens, mlir::Value allTokens,
                           llvm::function_ref<void(tile::StoreOp, const CallerArray &)> store)>
       atMultiple;
+  /// The row that a load in the loop takes at a token, and whether a store stores there, null where it always does.
+  llvm::function_ref<mlir::Value(tile::LoadOp, mlir::Value token)> findLoaded;
+  llvm::function_ref<mlir::Value(tile::StoreOp, mlir::Value token)> isStored;
 };
 
 /// Emits the kernel's ops for the running thread's channel.

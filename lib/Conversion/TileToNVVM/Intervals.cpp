@@ -189,6 +189,8 @@ void KernelLowering::keepAtMultiples(scf::ForOp loop) {
 }
 
 Value KernelLowering::findBegin(scf::ForOp loop, Value begin) {
+  if (notTaken)
+    return team.addWide(begin, team.widen(notTaken));
   if (matchPattern(loop.getLowerBound(), m_Zero()) || loop.getLowerBound().getDefiningOp<SegmentOp>())
     return begin;
   return team.select(keepsIntervals(), arith::ConstantIntOp::create(builder, kernel.getLoc(), 0, 64), begin);

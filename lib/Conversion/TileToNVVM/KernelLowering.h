@@ -1,7 +1,7 @@
 // One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops,
 // CallerArrays.cpp where arrays begin, PackedUnits.cpp which packed sequence a CTA has, TeamRounds.cpp what teams have
 // in a round, Loops.cpp the loops over chunks with the loads that they begin with,
-// HeldCode.cpp states that threads hold.
+// Replay.cpp tokens that are gone over again, HeldCode.cpp states that threads hold.
 #pragma once
 #include "ABI/LaunchWords.h"
 #include "Analysis/ChainSummary.h"
@@ -42,6 +42,9 @@ struct Dealt {
   /// Where a team's iteration of a round begins, as the first one does, and whether there is one.
   std::function<std::pair<mlir::Value, mlir::Value>(mlir::Value round)> findIteration = {};
 };
+
+/// Whether the op writes the tile, which is one of its operands.
+bool isWritten(mlir::Operation *op, mlir::Value tile);
 
 class KernelLowering {
 public:
@@ -128,7 +131,7 @@ private:
   /// The final state's array where a store keeps that state before each token; null for other stores. Where the call
   /// keeps the states after all tokens it goes there instead: to the row after so many tokens.
   mlir::Value findFinalOfKept(tile::StoreOp kept);
-  mlir::Value keepsTokens();
+  mlir::Value keepsTokens(mlir::Value tokens);
   CallerArray findAfterTokens(mlir::Value final, mlir::Value tokens);
   bool mayBeInPool(int number);
   /// Intervals.cpp: whether the call keeps the states after every so many tokens.
@@ -153,6 +156,22 @@ private:
   CallerArray findAtMultiple(tile::StoreOp final) { return findArray(findPooledFinal(final), /*isState=*/true); }
   /// The first token of the kernel's loop, which skips chunks that only states on the way would need.
   mlir::Value findBegin(mlir::scf::ForOp loop, mlir::Value begin);
+  /// Replay.cpp: whether calls may have tokens replayed, which takes states that are kept before each token. How many
+  /// of a sequence's first tokens are; and of a unit, how many of these were not taken.
+  bool mayReplay();
+  mlir::Value countReplayed();
+  void findNotTaken();
+  /// Whether the loop's token is none that is replayed.
+  mlir::Value isTried(mlir::Value token);
+  /// Of a load or a store of rows from `first` on, which now is the token: where it loads, and whether it stores, null
+  /// where it always does. A constant `first` is of no token.
+  mlir::Value findLoaded(mlir::Value first, mlir::Value token);
+  mlir::Value isStored(mlir::Value first, mlir::Value token);
+  void whereStored(tile::StoreOp op, llvm::function_ref<void()> store);
+  /// The last ops of the body of such a kernel's loop that nothing but outputs need: replayed tokens do without them.
+  llvm::SmallVector<mlir::Operation *> findOutputOps(mlir::Block &body);
+  mlir::LogicalResult lowerOutputs(llvm::ArrayRef<mlir::Operation *> ops);
+  mlir::Value firstLoaded(tile::LoadOp op) { return findLoaded(op.getFirst(), value(op.getFirst())); }
   /// The unit of a CTA, found anew where it is seldom asked for: it would take registers of loops.
   void findUnitAnew();
   void findFirstsByLanes();
@@ -326,6 +345,7 @@ private:
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
   mlir::Value unitTokens;                      // of the unit that was set last
   mlir::Value tokensBefore;                    // the state whose row is found; null where no row goes by them
+  mlir::Value notTaken;                        // of the tokens that are replayed; null where none may be
   mlir::Value rowAtMultiple;                   // of the pool, of the multiple whose states are found; null: of none
   mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads

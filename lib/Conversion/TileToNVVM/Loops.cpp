@@ -28,7 +28,12 @@ LogicalResult KernelLowering::lowerLoop(Operation *op) {
       values.map(argument, block.addArgument(argument.getType(), argument.getLoc()));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&block);
+    SmallVector<Operation *> outputs = findOutputOps(from.front());
     for (Operation &op : from.front()) {
+      if (!outputs.empty() && &op == outputs.front() && failed(lowerOutputs(outputs)))
+        return failure();
+      if (llvm::is_contained(outputs, &op))
+        continue;
       if (op.hasTrait<OpTrait::IsTerminator>()) {
         orderAll(); // what comes next may be the first op of the block again
         if (chunks)
@@ -219,7 +224,7 @@ void KernelLowering::finishLoad(Ahead &ahead, ValueRange held) {
   if (!ahead.load.goesToTile())
     findPlace(ahead);
   int64_t later = ahead.number < 0 ? ahead.later : copies - ahead.number - 1; // of all that were started by now
-  ahead.load.finish(team, value(ahead.op.getFirst()), rows(ahead.op.getRows()), held, later);
+  ahead.load.finish(team, firstLoaded(ahead.op), rows(ahead.op.getRows()), held, later);
 }
 
 /// A copy starts once nobody reads any more what lies in the tile's place. Nothing but the load writes there before it
@@ -373,7 +378,7 @@ SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &
   IRMapping known;
   SmallVector<Value> started;
   for (Ahead &one : ahead) {
-    Value first = inIteration(one.op.getFirst(), body, induction, known);
+    Value first = findLoaded(one.op.getFirst(), inIteration(one.op.getFirst(), body, induction, known));
     Value count = team.narrow(inIteration(one.op.getRows(), body, induction, known));
     if (isThere)
       count = team.select(isThere, count, team.constant(0));
@@ -387,7 +392,12 @@ SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &
 LogicalResult KernelLowering::lowerBody(Block &body, std::vector<Ahead> &ahead, ValueRange held,
                                         llvm::function_ref<void()> afterLoads) {
   size_t finished = 0;
+  SmallVector<Operation *> outputs = findOutputOps(body);
   for (Operation &inner : body.without_terminator()) {
+    if (!outputs.empty() && &inner == outputs.front() && failed(lowerOutputs(outputs)))
+      return failure();
+    if (llvm::is_contained(outputs, &inner))
+      continue;
     Ahead *one = nullptr;
     for (Ahead &candidate : ahead)
       if (candidate.op.getOperation() == &inner)

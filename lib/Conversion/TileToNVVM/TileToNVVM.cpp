@@ -269,6 +269,7 @@ LogicalResult KernelLowering::run() {
   Tokens tokens = findTokens(sequence);
   firstToken = tokens.first;
   tokensBefore = tokens.count; // final states
+  findNotTaken();
   // Teams of sequences that are not meant have no chunks, and neither have crowded CTAs, to which another end is dear.
   bool hasNoChunks = kernel.getTeams() || isCrowded();
   if (!hasNoChunks)
@@ -316,14 +317,16 @@ LogicalResult KernelLowering::run() {
   } else if (carry) {
     auto findKept = [&](StoreOp kept, Value tokens) -> std::optional<KeptPlace> {
       Value final = findFinalOfKept(kept);
-      return final ? std::optional(KeptPlace{keepsTokens(), [=, this] { return findAfterTokens(final, tokens); }})
+      return final ? std::optional(KeptPlace{keepsTokens(tokens), [=, this] { return findAfterTokens(final, tokens); }})
                    : std::nullopt;
     };
     auto findFirst = [&](scf::ForOp loop, Value begin) { return findBegin(loop, begin); };
     auto storeAt = [&](Value count, Value all, llvm::function_ref<void(StoreOp, const CallerArray &)> store) {
       storeCarriedAt(count, all, store);
     };
-    emitChannelCarry(team, kernel, *carry, {arrays, values, findKept, findFirst, storeAt});
+    auto findRow = [&](LoadOp load, Value token) { return findLoaded(load.getFirst(), token); };
+    auto stores = [&](StoreOp store, Value token) { return isStored(store.getFirst(), token); };
+    emitChannelCarry(team, kernel, *carry, {arrays, values, findKept, findFirst, storeAt, findRow, stores});
   } else if (rowPass) {
     lowerRowPass();
   } else if (kernel.getChannels()) {
@@ -340,7 +343,7 @@ LogicalResult KernelLowering::run() {
 // Barriers
 //===----------------------------------------------------------------------===//
 
-static bool isWritten(Operation *op, Value tile) {
+bool recur::conversion::nvvm::isWritten(Operation *op, Value tile) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<MapOp, ReduceOp, ProductOp, TransposeOp, InvertOp, ScaledSumsOp>(
           [&](auto op) { return op.getResult() == tile; })
@@ -494,7 +497,8 @@ bool KernelLowering::lowerHeld(Operation *op) {
       .Case<MapOp, ProductOp, ReduceOp>([&](auto own) { held->emit(own, known); })
       .Case([&](StoreOp store) {
         orderTile(store.getArray(), /*isWrite=*/true);
-        held->emit(store, arrayOf(store.getArray()), value(store.getFirst()));
+        CallerArray array = arrayOf(store.getArray());
+        whereStored(store, [&] { held->emit(store, array, value(store.getFirst())); });
       });
   return true;
 }
@@ -571,12 +575,12 @@ void KernelLowering::emit(StoreOp op) {
   auto storeHere = [&] { store(op.getTile(), place(op.getTile()), count, array, value(op.getFirst())); };
   Value final = findFinalOfKept(op);
   if (!final)
-    return storeHere();
+    return whereStored(op, storeHere);
   auto storeInRow = [&] {
     Value zero = arith::ConstantIntOp::create(builder, op.getLoc(), 0, 64);
     store(op.getTile(), place(op.getTile()), count, findAfterTokens(final, value(op.getFirst())), zero);
   };
-  team.either(keepsTokens(), storeInRow, storeHere);
+  team.either(keepsTokens(value(op.getFirst())), storeInRow, storeHere);
 }
 
 void KernelLowering::emit(ScanOp op) {
@@ -594,7 +598,7 @@ void KernelLowering::emit(ScanOp op) {
 LogicalResult KernelLowering::emit(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp op) {
-        emitLoad(team, arrayOf(op.getArray()), value(op.getFirst()), rows(op.getRows()), place(op.getTile()));
+        emitLoad(team, arrayOf(op.getArray()), firstLoaded(op), rows(op.getRows()), place(op.getTile()));
         return success();
       })
       .Case([&](SegmentOp op) -> LogicalResult {
@@ -649,9 +653,10 @@ LogicalResult KernelLowering::emit(Operation *op) {
       .Case([&](ConjugateGradientsOp op) -> LogicalResult {
         LogicalResult done = emitConjugateGradients(
             team, op,
-            {arrayOf(op.getVectors()), arrayOf(op.getKeys()), arrayOf(op.getState()), value(op.getFirst()),
-             value(op.getStateRow()), optionalPlace(op.getGains()), optionalPlace(op.getDecays()), place(op.getRidge()),
-             place(op.getResult()), place(op.getWork()), rows(op.getRows()), int64_t(op.getIterations())});
+            {arrayOf(op.getVectors()), arrayOf(op.getKeys()), arrayOf(op.getState()),
+             findLoaded(op.getFirst(), value(op.getFirst())), value(op.getStateRow()), optionalPlace(op.getGains()),
+             optionalPlace(op.getDecays()), place(op.getRidge()), place(op.getResult()), place(op.getWork()),
+             rows(op.getRows()), int64_t(op.getIterations())});
         forgetArrays();
         return done;
       })

@@ -69,7 +69,7 @@ static int64_t getTokens(const Call &call, int64_t unit) { return getSequence(ca
 static void runUnit(const Tasks &tasks, int64_t unit, char *workspace) {
   const Call &call = *tasks.call;
   int64_t tokens = getTokens(call, unit);
-  if (call.call->token_indices)
+  if (goesByTokens(*call.call))
     return runTokens(call, unit, tokens, workspace);
   runPart(call, {unit, 0, tokens}, *chooseKernel(call.recurrence, call.plan, tokens), workspace);
 }
@@ -205,7 +205,7 @@ static void plan(Call &resolved) {
   const recur_call *call = resolved.call;
   int64_t units = resolved.sequences * resolved.heads;
   int64_t threads = call->threads ? call->threads : recur_thread_count();
-  if (!call->token_indices)
+  if (!goesByTokens(*call))
     resolveSegments(resolved);
   if (resolved.segmented && units) // every segment may be worked on by itself
     units = units < INT64_MAX / (mostSegments + 1) ? units * (mostSegments + 1) : INT64_MAX;
@@ -216,7 +216,7 @@ static void plan(Call &resolved) {
     if (info.kind == RECUR_STATE && ((call->states_transposed && info.rank == 2) || info.dtype != RECUR_F32))
       resolved.slotBytes += countFloatBytes(info);
   }
-  if (call->token_indices || call->interval)
+  if (goesByTokens(*call) || call->interval)
     resolved.slotBytes += countTokenBytes(resolved);
 }
 

@@ -15,7 +15,8 @@ char *recur::runtime::getData(const Call &call, const Part &part, const Argument
     return argument.at(0, 0, head);
   Sequence sequence = getSequence(call, index);
   int64_t ownHead = argument.info->shared ? head / (call.heads / call.groups) : head;
-  return argument.at(sequence.entry, sequence.begin + part.begin, ownHead);
+  int64_t before = argument.role == Role::Output && !isPacked(*call.call) ? call.call->replayed : 0;
+  return argument.at(sequence.entry, sequence.begin + part.begin - before, ownHead);
 }
 
 /// Visits the elements of a state by the kernel's rows: with the place in the kernel's array and in the caller's.

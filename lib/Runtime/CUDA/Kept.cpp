@@ -9,7 +9,7 @@ static bool keepsStates(const Call &resolved, const recur_kernel_info &kernel) {
 }
 
 const recur_kernel_info *recur::runtime::findKeeper(const Call &resolved) {
-  if (!resolved.call->token_indices && (!resolved.keptCount || resolved.call->kept_interval != 1))
+  if (!goesByTokens(*resolved.call) && (!resolved.keptCount || resolved.call->kept_interval != 1))
     return nullptr;
   for (int32_t i = 0; i < resolved.recurrence->kernel_count; ++i) {
     const recur_kernel_info &kernel = resolved.recurrence->kernels[i];

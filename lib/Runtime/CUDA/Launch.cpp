@@ -393,7 +393,9 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
   memcpy(words + abi::CutsWord, planCuts(number).ofClass, sizeof cuts.ofClass);
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   bool hasFlags = launch.teams || launch.awaits, pools = hasPools(*resolved.call);
-  words[abi::PoolsWord] = resolved.call->token_indices ? abi::PoolsOfTokens : pools ? abi::Pools : abi::NoPools;
+  words[abi::PoolsWord] = goesByTokens(*resolved.call) ? abi::PoolsOfTokens : pools ? abi::Pools : abi::NoPools;
+  words[abi::ReplayedWord] = resolved.call->replayed;
+  words[abi::AcceptedWord] = resolved.call->replayed ? reinterpret_cast<int64_t>(resolved.call->accepted) : 0;
   fillInterval(words, *resolved.call);
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
     fillWords(words + abi::getWord(i, abi::DataWord), getArray(launch, i), resolved, kernel, space, behind);
@@ -610,7 +612,7 @@ static recur_status execute(const Call &resolved) {
       return status;
     return runHandingOver(device, resolved);
   }
-  if (resolved.call->token_indices && !findKeeper(resolved))
+  if (goesByTokens(*resolved.call) && !findKeeper(resolved))
     return fail(
         RECUR_NO_PLAN,
         "%s: on a GPU the plan step keeps the states after tokens in their rows, and there is no such kernel among "

@@ -84,6 +84,8 @@ static void fillArgument(int64_t *words, const recur_launch_array &array, const 
   words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
   words[abi::SequenceStrideWord] = isState || (hasTokens && !packed) ? argument.strides[0] : 0;
   words[abi::TokenStrideWord] = hasTokens || argument.isKept() ? argument.strides[1] : 0;
+  if (info.kind == RECUR_OUTPUT && !packed && words[abi::DataWord]) // those of replayed tokens are not there
+    words[abi::DataWord] -= resolved.call->replayed * argument.strides[1] * argument.elementBytes;
   words[abi::HeadStrideWord] = argument.strides[2];
   words[abi::GroupWord] = info.shared ? resolved.heads / resolved.groups : 1;
   words[abi::RowStrideWord] = argument.isTransposed ? 1 : info.rank == 2 ? info.shape[1] : 1;

@@ -37,13 +37,13 @@ recur_status recur::runtime::checkPools(const Call &resolved) {
   const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
   const recur_call &call = *resolved.call;
   int64_t sequences = resolved.sequences;
-  HostNumbers<int32_t> states(cuda, resolved, call.state_indices, sequences * (call.accepted ? call.state_columns : 1)),
+  HostNumbers<int32_t> states(cuda, resolved, call.state_indices, sequences * countStateColumns(call)),
       finals(cuda, resolved, call.final_indices, sequences),
       tokens(cuda, resolved, call.token_indices, sequences * call.token_columns),
       accepted(cuda, resolved, call.accepted, sequences),
       intervals(cuda, resolved, call.interval_indices, sequences * call.interval_columns),
       positions(cuda, resolved, call.positions, sequences);
-  bool countsTokens = call.token_indices || call.interval;
+  bool countsTokens = goesByTokens(call) || call.interval;
   HostNumbers<int64_t> offsets(cuda, resolved, countsTokens ? call.device_offsets : nullptr, sequences + 1);
   for (CUresult error :
        {states.error, finals.error, tokens.error, accepted.error, intervals.error, positions.error, offsets.error})

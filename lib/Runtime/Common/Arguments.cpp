@@ -26,6 +26,8 @@ static void countElements(Argument &argument, const Call &resolved) {
   bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT;
   argument.counts[0] = hasTokens ? resolved.call->B : info.kind == RECUR_STATE ? resolved.sequences : 1;
   argument.counts[1] = hasTokens ? resolved.call->T : 1;
+  if (info.kind == RECUR_OUTPUT && !isPacked(*resolved.call))
+    argument.counts[1] -= resolved.call->replayed;
   argument.counts[2] = info.shared ? resolved.groups : resolved.heads;
   if (argument.isKept())
     countKept(argument, resolved);
@@ -148,9 +150,13 @@ static void findRows(Argument &argument, const recur_call &call) {
     argument.rows = call.final_indices;
   } else {
     argument.rows = call.state_indices;
-    argument.accepted = call.accepted;
-    argument.rowColumns = call.accepted ? call.state_columns : 0;
+    if (call.accepted && !call.replayed) {
+      argument.accepted = call.accepted;
+      argument.rowColumns = call.state_columns;
+    }
   }
+  if (isFinal && call.replayed) // the state after these
+    argument.rowColumns = 1;
 }
 
 /// The arrays of states at multiples of a length, or handed over, behind the arguments.

@@ -120,6 +120,14 @@ inline int64_t countFloatBytes(const recur_array_info &info) {
   return roundUp(countElements(info) * int64_t(sizeof(float)));
 }
 
+/// How many rows a sequence has of those that it may begin with.
+inline int64_t countStateColumns(const recur_call &call) {
+  return call.accepted && !call.replayed ? call.state_columns : 1;
+}
+
+/// Whether the call goes from token to token, and stores states on the way.
+inline bool goesByTokens(const recur_call &call) { return call.token_indices || call.replayed; }
+
 /// Whether states are rows of pools.
 inline bool hasPools(const recur_call &call) { return call.state_indices || call.final_indices || call.token_indices; }
 

@@ -100,7 +100,7 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
                  call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
       {"'device_offsets'", makeBlock(call->device_offsets,
                                      call->device_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
-      {"'state_indices'", makeIndices(call->state_indices, resolved, call->accepted ? call->state_columns : 1)},
+      {"'state_indices'", makeIndices(call->state_indices, resolved, countStateColumns(*call))},
       {"'final_indices'", makeIndices(call->final_indices, resolved)},
       {"'token_indices'", makeIndices(call->token_indices, resolved, call->token_columns)},
       {"'accepted'", makeIndices(call->accepted, resolved)},

@@ -30,13 +30,13 @@ struct Place {
 class Rows {
 public:
   Rows(const Call &resolved, const PoolIndices &given)
-      : resolved(resolved), given(given), stateColumns(given.accepted ? resolved.call->state_columns : 1),
-        tokenColumns(resolved.call->token_columns) {}
+      : resolved(resolved), given(given), countsRows(given.accepted && !resolved.call->replayed),
+        stateColumns(countStateColumns(*resolved.call)), tokenColumns(resolved.call->token_columns) {}
 
   int64_t countTokens(int64_t sequence) const {
     return given.offsets ? given.offsets[sequence + 1] - given.offsets[sequence] : resolved.call->T;
   }
-  Place getRead(int64_t sequence) const { return {sequence, given.accepted ? given.accepted[sequence] - 1 : 0}; }
+  Place getRead(int64_t sequence) const { return {sequence, countsRows ? given.accepted[sequence] - 1 : 0}; }
   int32_t read(int64_t sequence) const { return given.states[sequence * stateColumns + getRead(sequence).column]; }
   /// How many rows are written for a sequence: its tokens', or one.
   int64_t countWritten(int64_t sequence) const { return given.tokens ? countTokens(sequence) : 1; }
@@ -63,7 +63,7 @@ public:
   void print(char (&text)[64], Place place, bool isRead = false) const {
     bool isOfState = isRead || (!given.tokens && !given.finals);
     const char *field = isOfState ? "state_indices" : given.tokens ? "token_indices" : "final_indices";
-    bool hasColumns = isOfState ? given.accepted != nullptr : given.tokens != nullptr;
+    bool hasColumns = isOfState ? countsRows : given.tokens != nullptr;
     if (isOfState && hasColumns)
       place = getRead(place.sequence);
     if (hasColumns)
@@ -75,6 +75,7 @@ public:
 private:
   const Call &resolved;
   const PoolIndices &given;
+  bool countsRows; // that a sequence may begin with
   int64_t stateColumns, tokenColumns;
 };
 } // namespace
@@ -100,7 +101,13 @@ static recur_status checkCounts(const Call &resolved, const PoolIndices &given, 
     if (given.tokens && (rows.countTokens(i) < 0 || rows.countTokens(i) > call.token_columns))
       return fail(RECUR_BAD_SIZE, "%s: sequence %lld has %lld tokens, and token_indices has rows for %lld", name,
                   (long long)i, (long long)rows.countTokens(i), (long long)call.token_columns);
-    if (given.accepted && (given.accepted[i] < 1 || given.accepted[i] > call.state_columns))
+    if (call.replayed && rows.countTokens(i) < call.replayed)
+      return fail(RECUR_BAD_SIZE, "%s: sequence %lld has %lld tokens, of which the first %lld are replayed", name,
+                  (long long)i, (long long)rows.countTokens(i), (long long)call.replayed);
+    if (call.replayed && (given.accepted[i] < 0 || given.accepted[i] > call.replayed))
+      return fail(RECUR_BAD_INDEX, "%s: accepted[%lld] is %d; of the tokens that are replayed it is 0 to %lld", name,
+                  (long long)i, int(given.accepted[i]), (long long)call.replayed);
+    if (given.accepted && !call.replayed && (given.accepted[i] < 1 || given.accepted[i] > call.state_columns))
       return fail(RECUR_BAD_INDEX,
                   "%s: accepted[%lld] is %d; it counts along the rows of state_indices, from 1 to %lld", name,
                   (long long)i, int(given.accepted[i]), (long long)call.state_columns);

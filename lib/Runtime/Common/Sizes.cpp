@@ -77,6 +77,37 @@ static recur_status checkKept(const recur_recurrence *recurrence, const recur_ca
   return RECUR_OK;
 }
 
+/// Of tokens that are gone over again.
+static recur_status checkReplayed(const recur_recurrence *recurrence, const recur_call *call) {
+  const char *name = recurrence->name;
+  auto count = (long long)call->replayed;
+  if (call->replayed < 0 || call->replayed > INT32_MAX)
+    return fail(RECUR_BAD_SIZE, "%s: replayed is %lld; it must be at least 0, and at most %d", name, count,
+                int(INT32_MAX));
+  if (!call->replayed)
+    return RECUR_OK;
+  if (!call->accepted)
+    return fail(RECUR_NULL_POINTER,
+                "%s: replayed is %lld, but accepted, which says how many of these were taken, is null", name, count);
+  if (!call->state_indices)
+    return fail(RECUR_NULL_POINTER, "%s: replayed is %lld, but state_indices is null; tokens are replayed on pools",
+                name, count);
+  if (call->state_columns)
+    return fail(RECUR_BAD_SIZE,
+                "%s: state_columns is %lld; with replayed, accepted counts tokens, and a sequence has one row", name,
+                (long long)call->state_columns);
+  if (call->token_indices || call->interval || call->kept_interval)
+    return fail(RECUR_NO_PLAN,
+                "%s: with replayed the state after the tokens that were taken is stored, and none for %s", name,
+                call->token_indices ? "token_indices"
+                : call->interval    ? "interval"
+                                    : "kept_interval");
+  if (!isPacked(*call) && call->T < call->replayed)
+    return fail(RECUR_BAD_SIZE, "%s: T is %lld, and replayed, which counts the first of these tokens, is %lld", name,
+                (long long)call->T, count);
+  return RECUR_OK;
+}
+
 /// Of the rows of tokens that are tried, and of those of which some were taken.
 static recur_status checkTokens(const recur_recurrence *recurrence, const recur_call *call) {
   const char *name = recurrence->name;
@@ -88,7 +119,7 @@ static recur_status checkTokens(const recur_recurrence *recurrence, const recur_
                 (long long)call->state_columns);
   if (call->accepted && !call->state_indices)
     return fail(RECUR_NULL_POINTER, "%s: accepted counts along the rows of state_indices, which is null", name);
-  if (call->accepted && (call->state_columns < 1 || call->state_columns > INT32_MAX))
+  if (call->accepted && !call->replayed && (call->state_columns < 1 || call->state_columns > INT32_MAX))
     return fail(RECUR_BAD_SIZE, "%s: state_columns is %lld; accepted counts along these rows, from 1 on", name,
                 (long long)call->state_columns);
   if (!call->token_indices)
@@ -149,6 +180,8 @@ static recur_status checkInterval(const recur_recurrence *recurrence, const recu
 
 static recur_status checkPools(const recur_recurrence *recurrence, const recur_call *call, bool isBackward) {
   const char *name = recurrence->name;
+  if (recur_status status = checkReplayed(recurrence, call))
+    return status;
   if (recur_status status = checkTokens(recurrence, call))
     return status;
   if (recur_status status = checkInterval(recurrence, call))

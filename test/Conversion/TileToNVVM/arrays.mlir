@@ -18,14 +18,14 @@
 // CHECK: %[[HAS_POOLS:.*]] = arith.cmpi ne
 // CHECK: %[[PLACE:.*]]:3 = scf.if %[[HAS_POOLS]] -> (i64, i64, i64)
 // CHECK: arith.muli %[[NUMBER]], %c6_i32
-// CHECK: llvm.getelementptr %{{.*}}[61] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: llvm.getelementptr %{{.*}}[63] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: scf.if
-// CHECK: llvm.getelementptr %{{.*}}[65] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: llvm.getelementptr %{{.*}}[67] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[COLUMNS:.*]] = llvm.load
 // CHECK: %[[OF_ALL:.*]] = scf.if %{{.*}} -> (i64)
-// CHECK: llvm.getelementptr %{{.*}}[66] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: llvm.getelementptr %{{.*}}[68] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[COUNT:.*]] = scf.if %{{.*}} -> (i64)
-// CHECK: %[[BEFORE:.*]] = arith.addi %[[COUNT]], %c-1_i64
+// CHECK: %[[BEFORE:.*]] = arith.subi %[[COUNT]], %c1_i64
 // CHECK: %[[IS_COUNTED:.*]] = arith.cmpi ult, %[[BEFORE]], %[[COLUMNS]]
 // CHECK: arith.select %[[IS_COUNTED]]
 // CHECK: %[[HAS_ROW:.*]] = arith.cmpi sge, %[[OF_ALL]]
@@ -35,7 +35,7 @@
 // CHECK: arith.select %[[IS_THERE]]
 // CHECK: } else {
 // CHECK: } else {
-// CHECK: llvm.getelementptr %[[OWN]][31]
+// CHECK: llvm.getelementptr %[[OWN]][33]
 // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
 // CHECK: arith.addi %[[PLACE]]#0, %[[OFFSET]] : i64
 // CHECK: %[[HIGH:.*]] = arith.shrui %{{.*}}, %c32_i64{{.*}} : i64
@@ -82,11 +82,12 @@ tile.kernel @one_by_one required 1 workspace 0 threads 64 shared 4096 {
 // CHECK-LABEL: llvm.func @keeps
 // CHECK: scf.for %[[TOKEN:.*]] = %{{.*}} to
 // CHECK: llvm.getelementptr %arg0[26]
-// CHECK: %[[USE:.*]] = llvm.load
-// CHECK: %[[KEEPS_TOKENS:.*]] = arith.cmpi eq, %[[USE]], %c2_i64
+// CHECK: %[[ARE_OF_TOKENS:.*]] = arith.cmpi eq, %{{.*}}, %c2_i64
+// CHECK: %[[HAS_ROW:.*]] = arith.ori
+// CHECK: %[[KEEPS_TOKENS:.*]] = arith.andi %[[ARE_OF_TOKENS]], %[[HAS_ROW]]
 // CHECK: scf.if %[[KEEPS_TOKENS]] {
 // CHECK: scf.yield %[[TOKEN]] : i64
-// CHECK: arith.addi %{{.*}}, %c-1_i64
+// CHECK: arith.subi
 // CHECK: llvm.store %{{.*}} : bf16, !llvm.ptr<1>
 // CHECK: } else {
 // CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<1>

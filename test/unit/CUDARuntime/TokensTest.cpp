@@ -134,11 +134,60 @@ TEST_F(Tokens, TablesOfTheHostAreRefused) {
   EXPECT_STREQ(recur_message(), "gdn: accepted is not memory of a GPU");
 }
 
+/// Of those that are replayed, as many as were taken lead to the one state that is stored; outputs are those of the
+/// others, which kernels count from the first of all.
+TEST_F(Tokens, ThatAreReplayedAreOneLaunch) {
+  call.token_indices = nullptr;
+  call.token_columns = 0;
+  call.accepted = accepted;
+  call.replayed = 2;
+  accepted[1] = 0;
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_step");
+  EXPECT_EQ(fakeCUDA.synchronized, 0);
+  EXPECT_EQ(word(recur::abi::PoolsWord), recur::abi::PoolsOfTokens);
+  EXPECT_EQ(word(recur::abi::ReplayedWord), 2);
+  EXPECT_EQ(word(recur::abi::AcceptedWord), at(accepted));
+  EXPECT_THAT(rowsOf(initialArray), ElementsAre(at(states), poolRows, 0, 48, 0, 0));
+  EXPECT_THAT(rowsOf(finalArray), ElementsAre(at(states), poolRows, 0, 48, 1, 0));
+  constexpr int64_t tokenBytes = heads * 6 * 2;
+  EXPECT_EQ(word(recur::abi::getWord(2, recur::abi::DataWord)), at(o) - 2 * tokenBytes);
+  EXPECT_EQ(word(recur::abi::getWord(2, recur::abi::SequenceStrideWord)), tokenBytes / 2)
+      << "of one token that is tried";
+  call.final_indices = tokens;
+  const int64_t onDevice[] = {0, 3, 5};
+  call.B = 1;
+  call.T = 5;
+  call.device_offsets = onDevice;
+  call.sequence_count = 2;
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_THAT(rowsOf(finalArray), ElementsAre(at(tokens), poolRows, 0, 48, 1, 0));
+  EXPECT_EQ(word(recur::abi::getWord(2, recur::abi::DataWord)), at(o)) << "where the tokens lie";
+}
+
+TEST_F(Tokens, ThatAreReplayedAreCheckedWhereTheCallAsksForIt) {
+  call.token_indices = nullptr;
+  call.token_columns = 0;
+  call.accepted = accepted;
+  call.replayed = 2;
+  call.check_indices = 1;
+  EXPECT_EQ(forward(), RECUR_BAD_INDEX);
+  EXPECT_STREQ(recur_message(), "gdn: accepted[1] is 3; of the tokens that are replayed it is 0 to 2");
+  accepted[1] = 2;
+  EXPECT_EQ(forward(), RECUR_OK) << recur_message();
+}
+
 TEST_F(Tokens, AreOfThePlanStep) {
   call.plan = RECUR_PLAN_CHUNK;
   EXPECT_EQ(forward(), RECUR_NO_PLAN);
   EXPECT_STREQ(recur_message(), "gdn: on a GPU the plan step keeps the states after tokens in their rows, and there is "
                                 "no such kernel among those that the call may take; build with plan auto");
+  call.token_indices = nullptr;
+  call.token_columns = 0;
+  call.accepted = accepted;
+  call.replayed = 2;
+  EXPECT_EQ(forward(), RECUR_NO_PLAN) << "and so are those that are replayed";
 }
 
 } // namespace

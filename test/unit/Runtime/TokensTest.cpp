@@ -1,5 +1,6 @@
 // Tokens that are only tried: the bits of calls of one token each, with the state after every token in its row of a
 // pool and nothing else of the pool touched.
+#include "OneToken.h"
 #include "PooledCall.h"
 #include "Runtime/CPU/Segments.h"
 #include <cstring>
@@ -37,14 +38,6 @@ struct Tries {
   }
 };
 
-/// Where a token of a sequence lies among all of an array.
-char *findToken(Problem &problem, int argument, int64_t token) {
-  int64_t elements = argument == q || argument == k   ? problem.Hq * K
-                     : argument == v || argument == o ? problem.H * V
-                                                      : problem.H;
-  return reinterpret_cast<char *>(problem.arrays[argument].data() + token * elements);
-}
-
 /// Goes over the tokens of each sequence by calls of one token, and keeps what is kept in the pools.
 void runOneByOne(Problem &problem, const How &how, const Tries &tries, const int64_t *offsets,
                  std::vector<float> (&pools)[argumentCount]) {
@@ -59,18 +52,7 @@ void runOneByOne(Problem &problem, const How &how, const Tries &tries, const int
         std::memcpy(states[initial].data(), start[initial].data() + tries.begin(i) * row, size_t(row) * sizeof(float));
     }
     for (int64_t token = first; token < end; ++token) {
-      Problem one(1, 1, problem.H, problem.Hq);
-      recur_argument arguments[argumentCount];
-      recur_call call = one.makeCall(arguments, nullptr, 1, &segmented);
-      call.plan = how.plan;
-      call.states_transposed = how.isTransposed;
-      for (int argument : {q, k, v, g, o, seen})
-        arguments[argument].data = findToken(problem, argument, token);
-      arguments[mu].data = problem.arrays[mu].data();
-      for (auto [initial, final] : statePairs)
-        arguments[initial].data = arguments[final].data = states[initial].data();
-      one.makeSpace(call, &segmented);
-      ASSERT_EQ(recur_forward(&segmented, &call), RECUR_OK) << recur_message();
+      runOneToken(problem, token, token, how.plan, how.isTransposed, states);
       int32_t to = tries.tokens[size_t(i * tries.columns + token - first)];
       for (auto [initial, final] : statePairs)
         if (int64_t row = problem.H * countStateNumbers(initial); to >= 0)
