@@ -384,8 +384,8 @@ void Call::nameTypes(nb::handle finals) {
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
            nb::object notice, int32_t gpu, nb::object deviceOffsets, nb::object finals, nb::object stateRows,
            nb::object finalRows, nb::object tokenRows, nb::object accepted, nb::object intervalRows,
-           nb::object givenPositions, int64_t every)
-    : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu),
+           nb::object givenPositions, int64_t every, int64_t replayed)
+    : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu), replayed(replayed),
       dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
     refuse("there are " + std::to_string(given.size()) + " arrays for " +
@@ -403,7 +403,7 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
     refuse("B is " + std::to_string(*batch.value) + " in '" + batch.from +
            "'; with offsets it is 1, and sequences lie along T");
   if (!stateRows.is_none())
-    stateIndices = readIndices(stateRows, "state_indices", accepted.is_none() ? nullptr : &stateColumns);
+    stateIndices = readIndices(stateRows, "state_indices", accepted.is_none() || replayed ? nullptr : &stateColumns);
   if (!finalRows.is_none())
     finalIndices = readIndices(finalRows, "final_indices");
   if (!tokenRows.is_none())
@@ -416,6 +416,9 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
   if (!givenPositions.is_none())
     positions = readIndices(givenPositions, "positions");
   checkIndexCounts();
+  if (!isPacked() && *tokens.value < replayed)
+    refuse("T is " + std::to_string(*tokens.value) + " in '" + tokens.from + "'; of these tokens the first " +
+           std::to_string(replayed) + " are replayed");
   for (size_t state = 0; state < signature.states.size(); ++state) {
     nb::object array = initial.is_none() ? nb::none() : nb::object(initial[state]);
     initials.push_back(array.is_none()
@@ -446,7 +449,7 @@ nb::tuple Call::getShape(const recur_array_info &array) const {
     shape.append(hasPools() ? poolRows.value.value_or(0) : isPacked() ? sequences : *batch.value);
   if (array.kind == RECUR_INPUT || array.kind == RECUR_OUTPUT) {
     shape.append(*batch.value);
-    shape.append(*tokens.value);
+    shape.append(*tokens.value - (array.kind == RECUR_OUTPUT && !isPacked() ? replayed : 0));
   }
   shape.append(array.shared ? *groups.value : *heads.value);
   bool swaps = array.kind == RECUR_STATE && statesTransposed && array.rank == 2;
@@ -538,6 +541,7 @@ recur_call Call::makeCall(int32_t plan) const {
     call.token_columns = tokenColumns;
     call.accepted = acceptedCounts;
     call.state_columns = stateColumns;
+    call.replayed = replayed;
     call.interval = interval;
     call.interval_indices = intervalIndices;
     call.interval_columns = intervalColumns;

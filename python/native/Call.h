@@ -61,12 +61,14 @@ public:
   /// With `tokenIndices`, `[sequences, tokens]`, the state after each token goes to its row. With `accepted`, a count
   /// for each sequence, `stateIndices` is `[sequences, tokens]`, and a sequence begins with the row of the last one
   /// counted. With `interval`, the states after every so many tokens go to the rows of `intervalIndices`, `[sequences,
-  /// multiples]`, of tokens that are counted from `positions` on, or None: from 0.
+  /// multiples]`, of tokens that are counted from `positions` on, or None: from 0. With `replayed`, so many of each
+  /// sequence's first tokens were tried before, of which `accepted` says how many lead to the state that is stored;
+  /// `stateIndices` then has one row for each sequence, and outputs are those of the other tokens.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
        bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets,
        nanobind::object finals, nanobind::object stateIndices, nanobind::object finalIndices,
        nanobind::object tokenIndices, nanobind::object accepted, nanobind::object intervalIndices,
-       nanobind::object positions, int64_t interval);
+       nanobind::object positions, int64_t interval, int64_t replayed);
   Call(const Call &) = delete;
 
   /// What the kernel is known by: the sizes of the dims that arrays have, and `Signature::nameTypes`.
@@ -214,6 +216,7 @@ private:
   bool checksIndices = false;
   bool runsOnTeam = false, statesTransposed;
   int32_t gpu;
+  int64_t replayed;
   std::string types;
   Size batch, tokens, heads, groups;
   std::vector<Size> dims;

@@ -77,12 +77,14 @@ bool Repeats::addIndices(Key &key, Indices &indices, PyObject *object) {
   key.add(object != Py_None);
   if (object == Py_None)
     return true;
-  if (!PyTuple_Check(object) || PyTuple_Size(object) != Indices::most + 1)
+  if (!PyTuple_Check(object) || PyTuple_Size(object) != Indices::most + Indices::numbers)
     return false;
-  PyObject *interval = PyTuple_GetItem(object, Indices::most);
-  if (!PyLong_Check(interval))
-    return false;
-  key.add(PyLong_AsLongLong(interval)); // which a call like this one has been found to be fit for
+  for (int i = 0; i < Indices::numbers; ++i) {
+    PyObject *number = PyTuple_GetItem(object, Indices::most + i);
+    if (!PyLong_Check(number))
+      return false;
+    key.add(PyLong_AsLongLong(number)); // which a call like this one has been found to be fit for
+  }
   for (int i = 0; i < Indices::most; ++i) {
     PyObject *one = PyTuple_GetItem(object, i);
     nb::dlpack::dltensor tensor = {};

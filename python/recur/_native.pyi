@@ -82,6 +82,7 @@ class Call:
         interval_indices: Any = None,
         positions: Any = None,
         interval: int = 0,
+        replayed: int = 0,
     ) -> None: ...
     @property
     def key(self) -> tuple[tuple[int | None, ...], str]: ...

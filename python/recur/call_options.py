@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 class Indices(NamedTuple):
     """Rows of pools, as arrays or None: those of sequences, those that their states go to, those of tokens; how many tokens were
-    accepted; the rows of states after every ``interval`` tokens, and how many tokens sequences had before."""
+    accepted; the rows of states after every ``interval`` tokens, and how many tokens sequences had before. Of the first ``replayed`` tokens those
+    that were accepted are gone over again."""
 
     states: Any = None
     finals: Any = None
@@ -17,6 +18,12 @@ class Indices(NamedTuple):
     intervals: Any = None
     positions: Any = None
     interval: int = 0
+    replayed: int = 0
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """What is no array, by its name."""
+        return {"interval": self.interval, "replayed": self.replayed}
 
     def name(self) -> dict[str, Any]:
         """The arrays, by the names that calls have for them."""

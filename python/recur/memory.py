@@ -47,7 +47,7 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
         initials = finals = recurrence.list_pools(chosen.pool)
     call = _native.Call(
         recurrence.signature, given, initials, chosen.offsets, chosen.states_transposed, recurrence.notice(), finals=finals,
-        **({**chosen.indices.name(), "interval": chosen.indices.interval} if chosen.pool is not None else {}),
+        **({**chosen.indices.name(), **chosen.indices.numbers} if chosen.pool is not None else {}),
     )  # fmt: skip
     loaded = recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)

@@ -21,6 +21,15 @@ token, and the next call says how many tokens were taken:
 Sequence ``i`` of the second call begins with the row ``tried[i, counts[i] - 1]``; it may write the row that it begins with. A sequence has at
 most 16 such tokens. Outputs and states have the bits of calls of one token each, with states in float32 between them.
 
+With ``replayed``, tokens that are tried leave no states, so that a call reads each state once and writes it once however many it tries. The
+first tokens of a call are those that the call before tried, with the same inputs:
+
+>>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, accepted=counts, replayed=4)
+
+Sequence ``i`` goes over the first ``counts[i]`` of its first four tokens again, its row gets the state after them, and it goes on to the tokens
+behind the four, of which ``o`` has the outputs. Inputs of tokens that were not taken are not read. ``counts[i]`` may be 0, as in a first
+call, which has nothing to go over. On a GPU such a call is one launch, of plan ``step``.
+
 For a cache of prefixes, ``interval`` also stores the states after every so many tokens of a prompt in rows of the pool:
 
 >>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, interval=256, interval_indices=cached)
@@ -57,11 +66,20 @@ def read_interval(name: str, interval: Any, rows: Any, positions: Any) -> int:
     return interval
 
 
+def read_replayed(name: str, replayed: Any, accepted: Any) -> int:
+    """How many of each sequence's first tokens were tried before."""
+    if isinstance(replayed, bool) or not isinstance(replayed, int) or replayed < 0:
+        raise ArgumentError(f"{name}: replayed is {replayed!r}; it is a number of tokens, at least 0")
+    if replayed and accepted is None:
+        raise ArgumentError(f"{name}: replayed= has tokens gone over again; say by accepted= how many of them were taken")
+    return replayed
+
+
 def _check(recurrence: Recurrence, chosen: CallOptions, group: Any, layout: Any) -> None:
     """That what the call is given goes together."""
     name = recurrence.name
     if chosen.pool is None:
-        words = ", ".join(word for word, rows in chosen.indices.name().items() if rows is not None)
+        words = ", ".join(word for word, rows in {**chosen.indices.name(), "replayed": chosen.indices.replayed or None}.items() if rows is not None)
         raise ArgumentError(f"{name}: without pool= there are no rows; give it, or leave {words} out")
     if chosen.indices.states is None:
         raise ArgumentError(f"{name}: pool= has states of all requests; say by state_indices= which row is whose")

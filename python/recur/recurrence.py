@@ -21,7 +21,7 @@ from .rich import Explanation
 
 _KEYWORDS = (
     "initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout", "pool", "state_indices", "final_indices",
-    "token_indices", "accepted", "interval", "interval_indices", "positions",
+    "token_indices", "accepted", "replayed", "interval", "interval_indices", "positions",
 )  # fmt: skip
 
 #: What completion shows; the rest is for the package's other modules.
@@ -424,6 +424,7 @@ class Recurrence:
         final_indices: Any = None,
         token_indices: Any = None,
         accepted: Any = None,
+        replayed: int = 0,
         interval: int | None = None,
         interval_indices: Any = None,
         positions: Any = None,
@@ -458,6 +459,10 @@ class Recurrence:
             after each token; with a negative index the state is not stored.
         accepted: how many of the tokens that were tried last were taken, at least 1 for each sequence. ``state_indices`` is then the
             ``token_indices`` of that call, ``[sequences, tokens]``, and a sequence begins with the state after the last token taken.
+        replayed: without a row for each token: the first ``replayed`` tokens of each sequence are those that were tried last, of which
+            ``accepted`` says how many were taken, from 0 on. The states after those go to ``state_indices``, or ``final_indices``, and outputs
+            are those of the other tokens, which are tried now: ``[B, T - replayed, ...]``; with ``offsets`` outputs lie where their tokens lie,
+            and what lies at replayed ones means nothing.
         interval: the number of tokens, a multiple of the chunk, after each multiple of which the state is stored too, as for a cache
             of prefixes. The rows are ``interval_indices``, ``[sequences, multiples]``; with a negative index a state is not stored.
         positions: how many tokens each sequence had before this call; multiples count from there. Without it there were none.
@@ -470,9 +475,10 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
-        if not (pool is state_indices is final_indices is token_indices is accepted is interval is interval_indices is positions is None):
+        if replayed or not (pool is state_indices is final_indices is token_indices is accepted is interval is interval_indices is positions is None):
             every = pools.read_interval(self.name, interval, interval_indices, positions)
-            indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, every)
+            again = pools.read_replayed(self.name, replayed, accepted)
+            indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, every, again)
             chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, indices)
             return pools.call(self, arrays, named, chosen, group, layout)
         if group is None and layout is None and self.layout is None:

@@ -165,7 +165,7 @@ def read(
         recurrence.notice(),
         finals=None if finals is None or isinstance(finals, bool) else [show(state) for state in finals],
         **{word: show(rows) for word, rows in (indices or Indices()).name().items()},
-        interval=indices.interval if indices else 0,
+        **(indices.numbers if indices else {}),
     )
     call.run_on_torchs_threads()
     return call
@@ -703,27 +703,28 @@ def _call_into(
     return recurrence.arrange(outputs, states, finals is not False)
 
 
-def _make_outputs(recurrence: Recurrence, tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: Any) -> list[torch.Tensor]:
+def _make_outputs(recurrence: Recurrence, tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: Any, replayed: int) -> list[torch.Tensor]:
     dims, dtype, sizes = _read_sizes(recurrence, [*tensors, *pools], offsets, [True] * len(pools))
     loaded = recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]))
-    shapes = [(sizes.B, sizes.T, sizes.heads, *shape) for _, kind, _, _, shape in loaded.kernel.arrays if kind == "output"]
+    tokens = sizes.T - (replayed if offsets is None else 0)
+    shapes = [(sizes.B, tokens, sizes.heads, *shape) for _, kind, _, _, shape in loaded.kernel.arrays if kind == "output"]
     return allocate(shapes, loaded.output_types, tensors[0])
 
 
 # Two operators, for PyTorch does not trace one that both writes tensors and gives a list of others.
 @torch.library.custom_op("recur::outputs", mutates_args=(), device_types=("cpu", "cuda"))
 def _allocate_outputs(
-    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str
+    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str, replayed: int
 ) -> list[torch.Tensor]:
     """Outputs of a call on pools, which it will write."""
-    return _make_outputs(REGISTRY[name], tensors, pools, offsets)
+    return _make_outputs(REGISTRY[name], tensors, pools, offsets, replayed)
 
 
 @_allocate_outputs.register_fake
 def _(
-    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str
+    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str, replayed: int
 ) -> list[torch.Tensor]:
-    return _make_outputs(REGISTRY[name], tensors, pools, offsets)
+    return _make_outputs(REGISTRY[name], tensors, pools, offsets, replayed)
 
 
 @torch.library.custom_op("recur::serve", mutates_args=("pools", "outputs"), device_types=("cpu", "cuda"))
@@ -738,12 +739,13 @@ def _serve(
     interval_indices: torch.Tensor | None,
     positions: torch.Tensor | None,
     interval: int,
+    replayed: int,
     offsets: torch.Tensor | None,
     name: str,
     transposed: bool,
 ) -> None:
     """The call whose states are rows of the pools."""
-    indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, interval)
+    indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, interval, replayed)
     run_keeping(REGISTRY[name], tensors, pools, list(outputs), list(pools), offsets, transposed, indices=indices)
 
 
@@ -764,7 +766,7 @@ def _call_on_pools(
     is_whole = wanted is None or all(isinstance(output, torch.Tensor) for output in wanted)
     if is_whole and not _is_quiet([*tensors, *(wanted or ())]):
         offsets = twin if twin is not None and given[0].is_cuda else offsets
-        outputs = _allocate_outputs(given, pools, offsets, recurrence.handle) if wanted is None else wanted
+        outputs = _allocate_outputs(given, pools, offsets, recurrence.handle, indices.replayed) if wanted is None else wanted
         _serve(given, pools, outputs, *indices, offsets, recurrence.handle, chosen.states_transposed)
         return recurrence.arrange(outputs, (), False)
     outputs, _, _ = run_keeping(recurrence, given, pools, wanted, pools, offsets, chosen.states_transposed, twin, indices=indices)

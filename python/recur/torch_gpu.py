@@ -194,7 +194,7 @@ def _read(
         show(placed),
         None if isinstance(finals, bool) else [show(state) for state in finals],
         **{word: show(one) for word, one in rows.name().items()},
-        interval=rows.interval,
+        **rows.numbers,
     )
     if debug.indices:
         call.check_indices()

@@ -111,6 +111,29 @@ def test_tokens_that_are_tried_are_kept_and_accepted(gdn, pool, kind):
         assert torch.equal(states, after)
 
 
+def test_a_graph_goes_over_as_many_tokens_again_as_were_taken(gdn, pool):
+    """Counts outside of those that there are count as the nearest."""
+    given, rows, counts, states = draw(T=5), rows_of(5, 2), rows_of(0, 0), pool.clone()
+    on_gpu = put(given)
+    graph, o = capture(lambda: gdn(**on_gpu, pool=states, state_indices=rows, accepted=counts, replayed=3))
+    for chosen in ((2, 0), (3, 1), (-4, 9)):
+        states.copy_(pool)
+        counts.copy_(rows_of(*chosen))
+        graph.replay()
+        after = pool.clone()
+        for i, (count, row) in enumerate(zip(chosen, (5, 2))):
+            S = pool[row : row + 1]
+            for token in (*range(max(0, min(count, 3))), None, 3, 4):
+                if token is None:
+                    after[row] = S[0]
+                    continue
+                one = {name: array[i : i + 1, token : token + 1] for name, array in given.items()}
+                want, S = gdn(**put(one), initial=S, final=True)
+                if token >= 3:
+                    assert torch.equal(o[i : i + 1, token - 3 : token - 2], want)
+        assert torch.equal(states, after)
+
+
 def test_a_graph_goes_by_the_counts_that_are_there_when_it_is_replayed(gdn, pool):
     given, tried, counts = put(draw(T=3)), rows_of(5, 2, 3, 0, 1, 6).reshape(2, 3), rows_of(1, 1)
     states = pool.clone()
