@@ -7,8 +7,8 @@ same words, whose states are computed once: a new request reads their row, and w
 had its turn gives its row back, and comes in again later with all that it has so far.
 
 With --tries the words that come next are guessed: those that came the first time after the same word. The model goes over a word and the
-guesses behind it at once, and takes those that it would have said itself. The state after each of them has a row of its own, and the
-next step begins with that of the last word that was taken.
+guesses behind it at once, and takes those that it would have said itself. Of these words a memory keeps what it was given. The next step goes over the
+words that were taken once more, stores the state behind them, and goes on to its own words: each state is read once and written once.
 
     python examples/serve.py [--requests N] [--rows N] [--tries N]
 
@@ -45,23 +45,29 @@ class Memory:
     def __init__(self, random, rows, tries):
         self.given = random.standard_normal((WIDTH, HEADS * (3 * SIZE + 2))).astype(numpy.float32) / WIDTH**0.5
         self.back = random.standard_normal((HEADS * SIZE, WIDTH)).astype(numpy.float32) / WIDTH**0.5
-        self.places = numpy.arange(rows * (1 + tries), dtype=numpy.int32).reshape(rows, 1 + tries)  # of a row: one for each token
-        self.pool = numpy.zeros((self.places.size, HEADS, SIZE, SIZE), numpy.float32)
+        self.pool = numpy.zeros((rows, HEADS, SIZE, SIZE), numpy.float32)
+        self.tried = numpy.zeros((rows, 1 + tries, HEADS * (3 * SIZE + 2)), numpy.float32)  # of a row: what the last step was given
 
-    def find_states(self, batch):
-        """Where a call reads and writes states: those of prompts are the first of their rows."""
-        if batch.accepted is None:
-            reads = numpy.where(batch.reads < 0, -1, self.places[batch.reads, 0])
-            return {"state_indices": reads, "final_indices": self.places[batch.writes, 0]}
-        places = self.places[batch.writes]
-        return {"state_indices": places, "accepted": batch.accepted, "token_indices": places}
+    def replay(self, given, batch):
+        """Before the tokens of each sequence those of the step before. Gives the offsets of all, and which are the step's own."""
+        parts, isOwn, again = [], [], self.tried.shape[1]
+        for begin, end, _, row, _ in batch.sequences():
+            parts += [self.tried[row].copy(), given[begin:end]]
+            isOwn += [False] * again + [True] * (end - begin)
+            self.tried[row, : end - begin] = given[begin:end]
+        return numpy.concatenate(parts), batch.offsets + again * numpy.arange(len(batch.offsets)), numpy.array(isOwn)
 
     def __call__(self, x, batch):
-        parts = (norm(x) @ self.given).reshape(1, len(x), HEADS, -1)
+        given, offsets, isOwn = norm(x) @ self.given, batch.offsets, numpy.ones(len(x), bool)
+        how = {"state_indices": batch.reads, "final_indices": batch.writes}
+        if batch.accepted is not None:
+            given, offsets, isOwn = self.replay(given, batch)
+            how |= {"accepted": batch.accepted, "replayed": self.tried.shape[1]}
+        parts = given.reshape(1, len(given), HEADS, -1)
         q, k, v = (parts[..., i * SIZE : (i + 1) * SIZE].copy() for i in range(3))
         g, beta = -numpy.log1p(numpy.exp(parts[..., -2])) / 4, sigmoid(parts[..., -1])
-        o = GDN(unit(q), unit(k), v, g, beta, offsets=batch.offsets, pool=self.pool, **self.find_states(batch))
-        return x + o.reshape(len(x), -1) @ self.back
+        o = GDN(unit(q), unit(k), v, g, beta, offsets=offsets, pool=self.pool, **how)
+        return x + o[0, isOwn].reshape(len(x), -1) @ self.back
 
 
 class Attention:
@@ -94,7 +100,7 @@ class Batch:
     reads: numpy.ndarray  # the row that a sequence begins with, less than 0: with nothing
     writes: numpy.ndarray
     before: list[int]  # how many tokens the row that it reads has seen
-    accepted: numpy.ndarray | None = None  # of words that are tried: how many were taken in the step before
+    accepted: numpy.ndarray | None = None  # where words are tried: how many of those of the step before were taken
 
     def sequences(self):
         return zip(self.offsets[:-1], self.offsets[1:], self.reads, self.writes, self.before)
@@ -128,15 +134,15 @@ class Request:
     answer: list[int] = dataclasses.field(default_factory=list)
     row: int = -1
     turn: int = 0  # steps since it came in
-    accepted: int = 1  # of the tokens of the last step, the first of which was said before
+    accepted: int = 0  # of the tokens that the last step tried, the first of which was said before
 
     def say(self, words, guessed):
         """Takes the words of a step as far as what was guessed is what the model says. Gives how many these are."""
-        self.accepted = 1
-        while self.accepted <= len(guessed) and guessed[self.accepted - 1] == words[self.accepted - 1]:
-            self.accepted += 1
-        self.answer += words[: self.accepted]
-        return self.accepted
+        taken = 1
+        while taken <= len(guessed) and guessed[taken - 1] == words[taken - 1]:
+            taken += 1
+        self.answer += words[:taken]
+        return taken
 
 
 def guess(said, most):
@@ -182,11 +188,13 @@ class Server:
                 guessed = guess(said, min(self.tries, request.wanted - len(request.answer) - 1))
                 tries.append((request, guessed, (said[-1:] + guessed, request.row, request.row, seen + len(said) - 1)))
         words = [own[-1:] for own in self.model([piece for *_, piece in prompts])]
-        words += self.model([piece for *_, piece in tries], [request.accepted for request, *_ in tries])
+        words += self.model([piece for *_, piece in tries], [request.accepted for request, *_ in tries] if self.tries else None)
         for (request, guessed, _), own in zip(prompts + tries, words):
-            self.words += request.say(own, guessed)
+            taken = request.say(own, guessed)
+            self.words += taken
             self.guesses += len(guessed)
-            self.taken += request.accepted - 1
+            self.taken += taken - 1
+            request.accepted = taken if request.turn else 0  # a prompt's state is stored at once
             request.turn += 1
         for request in [r for r in self.running if len(r.answer) == r.wanted]:
             self.running.remove(request)
@@ -218,12 +226,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=24, help="how many there are")
     parser.add_argument("--rows", type=int, default=9, help="of the pools, one of which has the words that all begin with")
-    parser.add_argument("--tries", type=int, default=0, help="words that are guessed at once, at most 15")
+    parser.add_argument("--tries", type=int, default=0, help="words that are guessed at once")
     options = parser.parse_args()
     if options.requests < 1 or options.rows < 2:
         parser.error("there is a request at least, and a row for it beside the one of the words that all begin with: --requests 1 --rows 2")
-    if not 0 <= options.tries <= 15:
-        parser.error("the states after a word and at most 15 more are kept: --tries 15")
+    if options.tries < 0:
+        parser.error("as many words are guessed, or none: --tries 3")
     prefix, requests = list(range(20)), draw_requests(options.requests)
     server = Server(options.rows, prefix, tries=options.tries)
     server.serve([requests[i : i + 2] for i in range(0, len(requests), 2)])

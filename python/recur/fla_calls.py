@@ -63,6 +63,7 @@ class Rows(NamedTuple):
     out: Any = None  # an array that the output is written to
     tokens: Any = None  # the rows of the states after tokens that are tried, and how many were accepted of those before
     accepted: Any = None
+    replayed: int = 0  # so many of each sequence's first tokens are those
     interval: Any = None  # the states after every so many tokens are kept too, in these rows
     intervals: Any = None
     positions: Any = None  # how many tokens sequences had before
@@ -75,7 +76,7 @@ def _serve(
     given = {state: array for state, array in pools.items() if array is not None}
     own: dict[str, Any] = {"offsets": offsets, "states_transposed": transposed, "out": rows.out}
     if rows.states is not None:
-        own |= {"token_indices": rows.tokens, "accepted": rows.accepted}
+        own |= {"token_indices": rows.tokens, "accepted": rows.accepted, "replayed": rows.replayed}
         own |= {"interval": rows.interval, "interval_indices": rows.intervals, "positions": rows.positions}
         return recurrence(**arrays, pool=given, state_indices=rows.states, final_indices=rows.finals, **own), given
     recurrence.list_pools(given)  # none is missing here either

@@ -9,6 +9,10 @@ For speculative decoding, ``ssm_state_indices`` is ``[N, tokens]``, with at most
 ``num_accepted_tokens`` ``[N]``, counted from 1, a sequence begins with the row of the last accepted token, and without it with its first
 row.
 
+With ``num_replayed_tokens``, tokens that are tried leave no states: the first so many tokens of each sequence are those that were tried in
+the call before, with the same inputs, ``num_accepted_tokens`` says how many of them were taken, from 0 on, and ``ssm_state_indices`` has one row for
+each sequence, which gets the state after these. The output is that of the tokens behind them.
+
 For a cache of prefixes, calls that take prompts have ``interval``, ``interval_indices`` and ``positions`` of :mod:`recur.pools`: the
 states after every so many tokens go to rows of the pool too.
 
@@ -52,13 +56,16 @@ _KEPT = {"interval": None, "interval_indices": None, "positions": None}
 
 
 def _find_rows(
-    call: str, pool: Any, indices: Any, in_place: bool = True, accepted: Any = None, out: Any = None, words: tuple[str, str] = _WORDS
+    call: str, pool: Any, indices: Any, in_place: bool = True, accepted: Any = None, out: Any = None, words: tuple[str, str] = _WORDS,
+    replayed: int = 0,
 ) -> Rows:
     """Which rows of the pool the call's sequences have."""
     if pool is None or isinstance(pool, tuple) and any(one is None for one in pool):
         raise ArgumentError(f"{call} reads and writes states in a pool: give it as {words[0]}; the calls of recur.fla begin without one")
     if not in_place:
         raise ArgumentError(f"{call}: states are written in place; for others gather the rows, and call recur.fla")
+    if replayed:
+        return Rows(indices, out=out, accepted=accepted, replayed=replayed)
     if getattr(indices, "ndim", 1) == 2:
         return Rows(indices[:, 0] if accepted is None else indices, out=out, tokens=indices, accepted=accepted)
     if accepted is not None:
@@ -98,6 +105,7 @@ def fused_recurrent_gated_delta_rule(
     num_accepted_tokens: Any = None,
     use_qk_l2norm_in_kernel: bool = False,
     *,
+    num_replayed_tokens: int = 0,
     state_v_first: bool = False,
     interval: int | None = None,
     interval_indices: Any = None,
@@ -105,7 +113,10 @@ def fused_recurrent_gated_delta_rule(
 ) -> tuple[Any, Any]:
     """Gated DeltaNet, with vLLM's arguments: a decay ``g``, in log space, and a strength ``beta``, or one of 1, per token and head. Gives
     the output, and the pool."""
-    rows = _find_rows("fused_recurrent_gated_delta_rule", initial_state, ssm_state_indices, inplace_final_state, num_accepted_tokens)
+    rows = _find_rows(
+        "fused_recurrent_gated_delta_rule", initial_state, ssm_state_indices, inplace_final_state, num_accepted_tokens,
+        replayed=num_replayed_tokens,
+    )  # fmt: skip
     rows = _keep(rows, interval, interval_indices, positions)
     return _run(
         q, k, v, g, beta, initial_state, rows, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
@@ -169,6 +180,7 @@ def fused_sigmoid_gating_delta_rule_update(
     ssm_state_indices: Any = None,
     initial_state_indices: Any = None,
     num_accepted_tokens: Any = None,
+    num_replayed_tokens: int = 0,
     use_qk_l2norm_in_kernel: bool = False,
     state_v_first: bool = False,
 ) -> Any:
@@ -180,7 +192,7 @@ def fused_sigmoid_gating_delta_rule_update(
     _check_softplus(call, softplus_beta, softplus_threshold)
     pool = initial_state if initial_state_source is None else initial_state_source
     indices = ssm_state_indices if initial_state_indices is None else initial_state_indices
-    rows = _find_rows(call, pool, indices, inplace_final_state, num_accepted_tokens)
+    rows = _find_rows(call, pool, indices, inplace_final_state, num_accepted_tokens, replayed=num_replayed_tokens)
     results = _run_with_gates(
         q, k, v, a, b, pool, rows, A_log=A_log, dt_bias=dt_bias, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
         state_v_first=state_v_first, cu_seqlens=cu_seqlens,
@@ -308,7 +320,7 @@ _LEFT_OUT = {
     "return_intermediate_states": "of states on the way there are none with a pool",
     "cp_context": "sequences that are shared out over processes have no pool",
 }
-_ADDED = {"inplace_final_state": True, "ssm_state_indices": None, "num_accepted_tokens": None}
+_ADDED = {"inplace_final_state": True, "ssm_state_indices": None, "num_accepted_tokens": None, "num_replayed_tokens": 0}
 
 
 def _make(name: str) -> Callable[..., Any]:
@@ -323,8 +335,8 @@ def _make(name: str) -> Callable[..., Any]:
             if word in named:
                 raise ArgumentError(f"{name}: {why}; leave {word} out")
         given = signature.bind(*arrays, **named).arguments
-        in_place, indices, accepted = (given.pop(word, default) for word, default in _ADDED.items())
-        rows = _find_rows(name, given.get("initial_state"), indices, in_place, accepted)
+        in_place, indices, accepted, replayed = (given.pop(word, default) for word, default in _ADDED.items())
+        rows = _find_rows(name, given.get("initial_state"), indices, in_place, accepted, replayed=replayed)
         rows = _keep(rows, *(given.pop(word, None) for word in _KEPT))
         return function(**given, output_final_state=rows)
 

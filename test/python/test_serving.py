@@ -277,6 +277,25 @@ def test_tokens_that_are_only_tried(name, accepted):
     assert same is pool and error_of(pool, start) < 1e-6
 
 
+@pytest.mark.parametrize("name", ["gated_delta_rule", *FAMILY])
+def test_tokens_that_are_replayed(name):
+    """Of the first three tokens those that were taken lead to the state that is stored, and the last two are tried."""
+    pool, counts = normal(ROWS, H, K, V), numpy.array([2, 0, 3], numpy.int32)
+    start, given = pool.copy(), draw() if name == "gated_delta_rule" else FAMILY[name]()
+    served, own = (getattr(module, f"fused_recurrent_{name}") for module in (serving, fla))
+    got, same = served(**given, initial_state=pool, ssm_state_indices=ROW, num_accepted_tokens=counts, num_replayed_tokens=3)
+    for i, count in enumerate(counts):
+
+        def run(first, end, S, i=i):
+            return own(**{word: array[i : i + 1, first:end] for word, array in given.items()}, initial_state=S, output_final_state=True)[:2]
+
+        S = start[ROW[i : i + 1]]
+        S = run(0, count, S)[1] if count else S
+        assert error_of(got[i : i + 1], run(3, T, S)[0]) < 1e-6
+        start[ROW[i]] = S[0]
+    assert same is pool and error_of(pool, start) < 1e-6
+
+
 def test_tokens_that_are_tried_by_the_other_calls():
     A_log, dt_bias, a, b, pool, given = normal(H) / 4, normal(H), normal(N, T, H), normal(N, T, H), normal(ROWS, H, K, V), draw()
     given = {word: given[word] for word in ("q", "k", "v")}
@@ -315,6 +334,8 @@ def test_mistakes():
     refuse("reads and writes states in a pool: give it as initial_state; ", initial_state=None)
     refuse("states are written in place; for others gather the rows", inplace_final_state=False)
     refuse("num_accepted_tokens counts along ssm_state_indices, which is .sequences, tokens. then", num_accepted_tokens=ROW)
+    refuse("accepted.0. is 7; of the tokens that are replayed it is 0 to 1", num_accepted_tokens=ROW, num_replayed_tokens=1)
+    refuse("say by accepted= how many of them were taken", num_replayed_tokens=1)
     refuse("accepted.0. is 7; it counts along", num_accepted_tokens=ROW, ssm_state_indices=ROW[:, None])
     refuse("state_indices.2. is 9, and the pools have 9 rows", ssm_state_indices=numpy.array([0, 1, 9], numpy.int32))
     refuse(r"state_indices is no array: a list; write numpy.array\(state_indices, 'int32'\)", ssm_state_indices=[0, 1, 2])
