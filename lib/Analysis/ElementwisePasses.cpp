@@ -1,15 +1,22 @@
 #include "Analysis/ElementwisePasses.h"
+#include "Analysis/ChunkStructure.h"
 
 using namespace mlir;
 using namespace recur;
 using namespace recur::analysis;
+
+/// Whether the op makes one matrix in a chunk of several tokens, as states become between chunks.
+static bool isBetweenChunks(chunk::MapOp map) {
+  auto program = dyn_cast<chunk::ProgramOp>(map->getParentOp());
+  return program && !program.getBackward() && program.getChunk() > 1 && makesOneMatrix(map);
+}
 
 bool ElementwisePasses::mayBeTaken(chunk::MapOp map) const {
   switch (map.getFunction()) {
   case chunk::Function::Outer:
   case chunk::Function::ScaleCols:
   case chunk::Function::ScaleRows:
-    return ofCore;
+    return ofCore || isBetweenChunks(map);
   default:
     return chunk::isElementwise(map.getFunction());
   }

@@ -9,8 +9,8 @@ class ElementwisePasses {
 public:
   /// `isMadeElsewhere` says of which maps a machine computes the elements while it does something else with them.
   /// `ofCore`: a pass over matrices takes an outer product of vectors, or a matrix that a vector scales, element by
-  /// element; a product sums the elements of one matrix in the pass that computes them; and what a token hands to the
-  /// next is computed as it is handed over.
+  /// element, as a CTA does with what states become between chunks; a product sums the elements of one matrix in the
+  /// pass that computes them; and what a token hands to the next is computed as it is handed over.
   explicit ElementwisePasses(std::function<bool(chunk::MapOp)> isMadeElsewhere, bool ofCore)
       : isMadeElsewhere(std::move(isMadeElsewhere)), ofCore(ofCore) {}
 

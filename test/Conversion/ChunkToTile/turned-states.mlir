@@ -1,4 +1,5 @@
 // RUN: recur-opt %s --chunk-advance-last --convert-chunk-to-tile=symbol=kernel | FileCheck %s
+// RUN: recur-opt %s --chunk-advance-last --convert-chunk-to-tile="symbol=kernel threads=256" | FileCheck %s --check-prefix=CTA
 
 // A state that is advanced, whose columns are then scaled and to which the product of two vectors is added, lies transposed and
 // changes in place: what was over the columns is over the rows, and the other way round.
@@ -24,6 +25,10 @@ chunk.program @turned {} chunk 64 {
   // CHECK: tile.product transposed {{.*}} into [[STATE:%.*]] rows {{.*}} plus [[STATE]]
   // CHECK: [[MATRIX:%.*]] = tile.view [[STATE]] offset 0 : {{.*}} to <1x30x20xf32
   // CHECK: tile.map [[MATRIX]], {{.*}} into [[MATRIX]] rows {{.*}} dims [array<i64: 0, 1, 2>, array<i64: 0, 1>, array<i64: 0, 2>]
+  // A CTA does it in one pass too, which takes both vectors.
+  // CTA: tile.product transposed
+  // CTA-NOT: tile.map
+  // CTA: tile.map {{%.*}}, {{%.*}}, {{%.*}} into {{.*}} dims [array<i64: 0, 1, 2>, array<i64: 0, 2>, array<i64: 0, 1>]
   %S2 = chunk.reshape_state %sum : tensor<1x20x30xf32> to tensor<20x30xf32>
   chunk.next %S, %S2 : tensor<20x30xf32>
 }
