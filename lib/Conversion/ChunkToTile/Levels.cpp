@@ -7,6 +7,7 @@
 #include "Conversion/ChunkToTile/Planner.h"
 #include "Conversion/ChunkToTile/Uses.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <optional>
 
 using namespace mlir;
@@ -20,21 +21,24 @@ static Value rootOf(Value tile) {
   return tile;
 }
 
+static bool onlyReads(Operation *op, Value memory) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](LoadOp load) { return load.getArray() == memory; })
+      .Case([&](StoreOp store) { return store.getTile() == memory; })
+      .Case<MapOp, ReduceOp, ProductOp>([&](auto own) { return own.getResult() != memory; })
+      .Case([&](ScanOp scan) { return scan.getAll() != memory && scan.getLast() != memory; })
+      .Case([&](ScaledCotangentsOp own) {
+        return !llvm::is_contained({own.getLeftResult(), own.getRightResult(), own.getScalesResult(), own.getWork()},
+                                   memory);
+      })
+      .Default(false);
+}
+
 SmallVector<TileUse> conversion::findUses(Operation *op) {
   SmallVector<TileUse> uses;
-  for (OpOperand &operand : op->getOpOperands()) {
-    Value value = operand.get();
-    if (!isa<TileType>(value.getType()))
-      continue;
-    bool isRead = isa<LoadOp>(op)      ? cast<LoadOp>(op).getArray() == value
-                  : isa<StoreOp>(op)   ? cast<StoreOp>(op).getTile() == value
-                  : isa<MapOp>(op)     ? cast<MapOp>(op).getResult() != value
-                  : isa<ReduceOp>(op)  ? cast<ReduceOp>(op).getResult() != value
-                  : isa<ScanOp>(op)    ? cast<ScanOp>(op).getAll() != value && cast<ScanOp>(op).getLast() != value
-                  : isa<ProductOp>(op) ? cast<ProductOp>(op).getResult() != value
-                                       : false;
-    uses.push_back({rootOf(value), !isRead});
-  }
+  for (Value value : op->getOperands())
+    if (isa<TileType>(value.getType()))
+      uses.push_back({rootOf(value), !onlyReads(op, value)});
   return uses;
 }
 

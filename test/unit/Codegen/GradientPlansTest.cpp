@@ -1,6 +1,10 @@
 // The plans of gradients on a GPU, run by the tile interpreter, against dual numbers: in phases where a gradient has
 // them, and one CTA for each head of each sequence.
+#include "Analysis/Crowd.h"
 #include "Check/GradientStages.h"
+#include "Compile/CUDAKernel.h"
+#include "Compile/GradientPrograms.h"
+#include "Compile/Starts.h"
 #include "Judging.h"
 
 using namespace recur;
@@ -53,6 +57,28 @@ TEST_P(GradientPlans, OfOneCTAAreWhatDualNumbersSay) {
 TEST(GradientRoom, ScansWaitForTheirLoads) {
   expectWhatDualNumbersSay(RECUR_SOURCE_DIR "/examples/pkda.recur", "gradient tile", DataType::F32, {32, 32},
                            /*chunk=*/64);
+}
+
+/// Cotangents of decays read rows that other ops read before them or behind them, as room is: a second CTA has some.
+TEST(GradientRoom, RowsAreReadInTheOrderThatLeavesRoom) {
+  const char *example = RECUR_SOURCE_DIR "/examples/pkda.recur";
+  auto spec = openExample(example, {128, 128});
+  ASSERT_TRUE(bool(spec)) << llvm::toString(spec.takeError());
+  dgps::RecurrenceOp recurrence = (*spec)->getRecurrences().front();
+  PipelineOptions pipeline;
+  pipeline.target = *findTarget("sm_90a");
+  pipeline.dataTypes = DataType::BF16;
+  pipeline.chunk = 16;
+  auto programs = compile::makeGradientPrograms(recurrence, compile::completeGradients(recurrence, pipeline));
+  ASSERT_TRUE(bool(programs)) << llvm::toString(programs.takeError());
+  auto kernels = compile::planCUDAKernels(programs->gradient, pipeline, compile::CUDAForm::AllInChain);
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  ASSERT_TRUE(kernels->phases);
+  EXPECT_EQ(kernels->plan.workspaceBytes, 0);
+  for (const codegen::InterfaceLaunch &launch : kernels->plan.launches)
+    if (launch.chunksAreApart)
+      EXPECT_GE(analysis::countCTAs(*pipeline.target.gpu, launch.sharedBytes), 2) << launch.symbol;
+  expectWhatDualNumbersSay(example, "gradient tile", DataType::BF16, {128, 128}, /*chunk=*/16);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GradientPlans, ::testing::ValuesIn(test::listExamples()), nameOf);
