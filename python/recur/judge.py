@@ -159,7 +159,7 @@ def _find_library(function: Any, library: Any, device: Any) -> _NumPy:
     names = {"numpy": _NumPy, "jax": _JAX, "torch": functools.partial(_Torch, device)}
     if library is None:
         seen: Any = getattr(function, "forward", function)
-        seen = getattr(seen, "func", seen)
+        seen = inspect.unwrap(getattr(seen, "func", seen))  # what jax.jit, for one, compiles
         found: list[str] = []
         if inspect.isfunction(seen) or inspect.ismethod(seen):
             variables = inspect.getclosurevars(seen)

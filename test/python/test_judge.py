@@ -88,6 +88,7 @@ def test_a_wrong_function(how, arrays, where):
 def test_jax():
     jax = pytest.importorskip("jax")
 
+    @jax.jit  # so that tame and hard data of a length are compiled for once
     def by_jax(q, k, v, g, beta):
         H = v.shape[2]
         q, k = (jax.numpy.repeat(x, H // x.shape[2], 2) for x in (q, k))
@@ -99,7 +100,7 @@ def test_jax():
     assert found, found
     assert {row.array for row in found.rows} == {"o", *(f"gradient {name}" for name in ("q", "k", "v", "g", "beta"))}
     assert "not compared: packed sequences: the function has no argument 'offsets'" in str(found)
-    stopped = recur.judge(gdn, lambda q, k, v, g, beta: by_jax(q, k, v, jax.lax.stop_gradient(g), beta), sizes=SMALL, library="jax")
+    stopped = recur.judge(gdn, jax.jit(lambda q, k, v, g, beta: by_jax(q, k, v, jax.lax.stop_gradient(g), beta)), sizes=SMALL, library="jax")
     assert {row.array for row in stopped.rows if not row.passes} == {"gradient g"}
 
 
