@@ -12,8 +12,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 os.environ.setdefault("RECUR_CACHE", tempfile.mkdtemp(prefix="recur-test-cache-"))
-if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):  # devices to share sequences out over
-    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+# Devices to share sequences out over; and no optimisation of what XLA compiles around kernels, which takes most of the time of these tests.
+XLA_FLAGS = {"xla_force_host_platform_device_count": "4", "xla_backend_optimization_level": "0", "xla_llvm_disable_expensive_passes": "true"}
+for flag, value in XLA_FLAGS.items():
+    if flag not in os.environ.get("XLA_FLAGS", ""):
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --{flag}={value}"
 
 sys.path.append(str(ROOT / "bench" / "python"))  # for what tests share with benchmarks
 
