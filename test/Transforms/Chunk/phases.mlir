@@ -172,3 +172,30 @@ chunk.program @inverted {} chunk 8 {
   chunk.next %A, %A1 : tensor<2x3xf32>
   chunk.next %B, %B1 : tensor<2x3xf32>
 }
+
+// -----
+
+// What a delay starts with is a constant in the shape of a key, which has no rows of tokens: what is early and what is
+// late make it both.
+// CHECK-LABEL: chunk.program @started_early
+// CHECK: chunk.previous
+// CHECK-NOT: chunk.give "{{[0-9]}}" %{{.*}} : tensor<3xf32>
+// CHECK-LABEL: chunk.program @started_late
+// CHECK: %[[ZERO:.*]] = chunk.constant 0.000000e+00 : tensor<1x3xf32>
+// CHECK: %[[START:.*]] = chunk.reshape_state %[[ZERO]] : tensor<1x3xf32> to tensor<3xf32>
+// CHECK: chunk.previous %[[START]]
+chunk.program @started {} chunk 8 {
+  %zero = chunk.constant 0.0 : tensor<1x3xf32>
+  %start = chunk.reshape_state %zero : tensor<1x3xf32> to tensor<3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %w = chunk.solve %L, %k : tensor<8x8xf32>, tensor<8x3xf32>
+  %b = chunk.previous %start, %w : tensor<3xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %b : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %c = chunk.previous %start, %k : tensor<3xf32>, tensor<8x3xf32>
+  %o = chunk.read %c, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
