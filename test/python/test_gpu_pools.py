@@ -95,7 +95,12 @@ def test_lines_of_delays_in_place():
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_tokens_that_are_tried_are_kept_and_accepted(gdn, pool, kind):
-    """As by calls of one token each, with states in float32 between them."""
+    """As by calls of one token each, with states in float32 between them. For other types of states these are calls of another kernel,
+    which may add in another order."""
+
+    def same(got, want):
+        return torch.equal(got, want) if kind == torch.float32 else torch.allclose(got, want, rtol=1e-5 if got.dtype == torch.float32 else 2**-7, atol=1e-6)
+
     tried, counts, given = rows_of(5, 2, 3, 0, 1, 6).reshape(2, 3), rows_of(3, 1), draw(T=3)
     states, begin = pool.to(kind), tried[[0, 1], (counts - 1).long()].long()
     before, own = states.clone(), states[begin].float()
@@ -106,9 +111,9 @@ def test_tokens_that_are_tried_are_kept_and_accepted(gdn, pool, kind):
         for token in range(3):
             one = {name: array[:, token : token + 1] for name, array in given.items()}
             want, S = gdn(**put(one), initial=S, final=True)
-            assert torch.equal(o[:, token : token + 1], want)
+            assert same(o[:, token : token + 1], want)
             after[tried[:, token].long()] = S.to(kind)
-        assert torch.equal(states, after)
+        assert same(states, after)
 
 
 def test_a_graph_goes_over_as_many_tokens_again_as_were_taken(gdn, pool):
