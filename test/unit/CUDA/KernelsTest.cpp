@@ -164,7 +164,13 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   EXPECT_EQ(interface.kernels.front().plan, RECUR_PLAN_STEP);
   for (const codegen::InterfaceKernel &kernel : interface.kernels)
     EXPECT_GE(kernel.launches.size(), 1u);
-  EXPECT_TRUE(kernels->notes.empty()) << llvm::join(kernels->notes, "; ");
+  // With a state of 256 keys ptxas has too few registers for outputs in the chain, which is known only once it says so.
+  if (GetParam().getName() == "cosformer_bf16_128") {
+    ASSERT_EQ(kernels->notes.size(), 1u);
+    EXPECT_EQ(kernels->notes.front().find("'cosformer_chunk' makes its outputs in a phase of their own: ptxas"), 0u);
+  } else {
+    EXPECT_TRUE(kernels->notes.empty()) << llvm::join(kernels->notes, "; ");
+  }
   const char *folder = std::getenv("RECUR_GPU_CASES");
   if (!folder)
     return;
