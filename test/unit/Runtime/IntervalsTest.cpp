@@ -131,9 +131,6 @@ struct IntervalMisuse : PooledCall {
     call.interval_columns = 2;
     problem.makeSpace(call, &segmented);
   }
-  void expectRefused(recur_status status, const std::string &message) {
-    PooledCall::expectRefused(status, "attention: " + message);
-  }
 };
 
 } // namespace

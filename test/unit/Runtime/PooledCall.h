@@ -19,11 +19,11 @@ struct PooledCall : testing::Test {
     arguments[initialN].data = arguments[finalN].data = counts.data();
     call.pool_rows = rows;
   }
-  /// With a message that begins so, and nothing written.
+  /// With a message that begins so behind the recurrence's name, and nothing written.
   void expectRefused(recur_status status, const std::string &message) {
     std::vector<float> before = pool, outputs = problem.arrays[o];
     EXPECT_EQ(recur_forward(&recurrence, &call), status);
-    EXPECT_THAT(recur_message(), testing::StartsWith(message));
+    EXPECT_THAT(recur_message(), testing::StartsWith(std::string(recurrence.name) + ": " + message));
     EXPECT_EQ(pool, before);
     EXPECT_EQ(problem.arrays[o], outputs);
   }

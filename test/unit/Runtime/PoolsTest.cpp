@@ -189,29 +189,27 @@ TEST(Pools, MayBeOfFinalStatesAlone) {
 TEST_F(PoolMisuse, IndicesBeyondThePool) {
   expectTaken();
   states[1] = poolRows;
-  expectRefused(RECUR_BAD_INDEX,
-                "attention: state_indices[1] is 7, and the pools have 7 rows; a negative index stands for none");
+  expectRefused(RECUR_BAD_INDEX, "state_indices[1] is 7, and the pools have 7 rows; a negative index stands for none");
   states[1] = -3;
   expectTaken();
   call.final_indices = finals.data();
   finals[2] = 100;
-  expectRefused(RECUR_BAD_INDEX, "attention: final_indices[2] is 100, and the pools have 7 rows");
+  expectRefused(RECUR_BAD_INDEX, "final_indices[2] is 100, and the pools have 7 rows");
   call.pool_rows = 0;
-  expectRefused(RECUR_BAD_INDEX, "attention: state_indices[0] is 2, and the pools have 0 rows");
+  expectRefused(RECUR_BAD_INDEX, "state_indices[0] is 2, and the pools have 0 rows");
   call.pool_rows = -1;
-  expectRefused(RECUR_BAD_SIZE, "attention: pool_rows is -1; it must be at least 0");
+  expectRefused(RECUR_BAD_SIZE, "pool_rows is -1; it must be at least 0");
 }
 
 TEST_F(PoolMisuse, RowsThatAreWrittenTwice) {
   states[2] = 2;
-  expectRefused(RECUR_BAD_INDEX,
-                "attention: state_indices[2] is 2, and so is [0]; no row is written for two sequences");
+  expectRefused(RECUR_BAD_INDEX, "state_indices[2] is 2, and so is [0]; no row is written for two sequences");
   states[2] = states[0] = -1; // of which nobody writes
   expectTaken();
   states = {2, 2, 2};
   finals = {1, 3, 1};
   call.final_indices = finals.data();
-  expectRefused(RECUR_BAD_INDEX, "attention: final_indices[2] is 1, and so is [0]");
+  expectRefused(RECUR_BAD_INDEX, "final_indices[2] is 1, and so is [0]");
   finals[2] = 6;
   expectTaken();
   arguments[finalS].data = arguments[finalN].data = nullptr; // nothing is written
@@ -222,7 +220,7 @@ TEST_F(PoolMisuse, RowsThatAreWrittenTwice) {
 TEST_F(PoolMisuse, RowsThatAreReadForOneAndWrittenForAnother) {
   call.final_indices = finals.data();
   finals = {0, 1, 6};
-  expectRefused(RECUR_BAD_INDEX, "attention: state_indices[1] is 0, and so is final_indices[0]; no row is read for one "
+  expectRefused(RECUR_BAD_INDEX, "state_indices[1] is 0, and so is final_indices[0]; no row is read for one "
                                  "sequence and written for another");
   std::vector<float> other(pool.size()), otherCounts(counts.size());
   arguments[finalS].data = other.data(); // which is another pool's row
@@ -232,12 +230,12 @@ TEST_F(PoolMisuse, RowsThatAreReadForOneAndWrittenForAnother) {
 
 TEST_F(PoolMisuse, WhatPoolsDoNotGoWith) {
   call.state_indices = nullptr;
-  expectRefused(RECUR_NULL_POINTER, "attention: pool_rows is 7, but state_indices and final_indices are null");
+  expectRefused(RECUR_NULL_POINTER, "pool_rows is 7, but state_indices and final_indices are null");
   call.state_indices = reinterpret_cast<int32_t *>(pool.data());
-  expectRefused(RECUR_OVERLAP, "attention: 'state_indices' lies in the final state 'S'");
+  expectRefused(RECUR_OVERLAP, "'state_indices' lies in the final state 'S'");
   call.state_indices = states.data();
   arguments[finalS].data = pool.data() + 2 * V * K;
-  expectRefused(RECUR_OVERLAP, "attention: the final state 'S' shares memory with the initial state 'S'");
+  expectRefused(RECUR_OVERLAP, "the final state 'S' shares memory with the initial state 'S'");
   Problem other(3, 2, 2, 1);
   call.plan = RECUR_PLAN_AUTO;
   EXPECT_EQ(recur_summarise(&segmented, &call, 0, {}), RECUR_NO_PLAN);

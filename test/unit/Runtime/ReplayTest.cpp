@@ -2,27 +2,12 @@
 // calls of one token each, and of the pools nothing else is touched.
 #include "OneToken.h"
 #include "PooledCall.h"
-#include <cstring>
 
 using namespace recur::test;
 
 namespace {
 
 constexpr int64_t poolRows = 11;
-
-/// How a call is made.
-struct How {
-  int32_t plan = RECUR_PLAN_AUTO;
-  bool isTransposed = false;
-  bool isInPlace = true; // else final states go to pools of their own
-};
-
-const How everyWay[] = {{},
-                        {RECUR_PLAN_STEP, true},
-                        {RECUR_PLAN_CHUNK},
-                        {RECUR_PLAN_SEGMENT},
-                        {RECUR_PLAN_AUTO, false, false},
-                        {RECUR_PLAN_AUTO, true, false}};
 
 /// What a call has of its sequences.
 struct Replay {
@@ -32,62 +17,21 @@ struct Replay {
 };
 
 /// Goes over the tokens that were taken, keeps the states, and goes on to the tokens that are tried.
-void runOneByOne(Problem &problem, const How &how, const Replay &replay, const int64_t *offsets,
-                 std::vector<float> (&pools)[argumentCount]) {
-  const std::vector<float> start[argumentCount] = {{}, {}, {}, {}, {}, pools[initialS], pools[initialN]};
-  for (int64_t i = 0; i < problem.sequences; ++i) {
-    int64_t first = offsets ? offsets[i] : i * problem.T, end = offsets ? offsets[i + 1] : first + problem.T,
-            firstTried = first + replay.replayed;
-    std::vector<float> states[argumentCount];
-    int32_t from = replay.states[size_t(i)], to = replay.getFinal(size_t(i));
-    for (auto [initial, final] : statePairs) {
-      int64_t row = problem.H * countStateNumbers(initial);
-      states[initial].resize(size_t(row));
-      if (from >= 0)
-        std::memcpy(states[initial].data(), start[initial].data() + from * row, size_t(row) * sizeof(float));
-    }
-    for (int64_t token = first; token < first + replay.accepted[size_t(i)]; ++token)
-      runOneToken(problem, token, /*outputPlace=*/-1, how.plan, how.isTransposed, states);
-    for (auto [initial, final] : statePairs)
-      if (int64_t row = problem.H * countStateNumbers(initial); to >= 0)
-        std::memcpy(pools[how.isInPlace ? initial : final].data() + to * row, states[initial].data(),
-                    size_t(row) * sizeof(float));
-    for (int64_t token = firstTried; token < end; ++token)
-      runOneToken(problem, token, offsets ? token : token - (i + 1) * replay.replayed, how.plan, how.isTransposed,
-                  states);
-  }
-}
-
-void expectSame(const Problem &given, const How &how, const Replay &replay, const int64_t *offsets = nullptr) {
-  Problem own = given, tried = given;
-  std::vector<float> pools[argumentCount], expected[argumentCount];
-  for (auto [initial, final] : statePairs)
-    for (int i : {initial, final}) {
-      for (int64_t j = 0; j < poolRows * given.H * countStateNumbers(initial); ++j)
-        pools[i].push_back(float(j % 97) / 64 + float(i));
-      expected[i] = pools[i];
-    }
-  runOneByOne(own, how, replay, offsets, expected);
-  recur_argument arguments[argumentCount];
-  recur_call call = tried.makeCall(arguments, offsets, 3, &segmented);
-  call.plan = how.plan;
-  call.states_transposed = how.isTransposed;
-  call.state_indices = replay.states.data();
-  call.final_indices = replay.finals.empty() ? nullptr : replay.finals.data();
-  call.accepted = replay.accepted.data();
-  call.replayed = replay.replayed;
-  call.pool_rows = poolRows;
-  for (auto [initial, final] : statePairs) {
-    arguments[initial].data = pools[initial].data();
-    arguments[final].data = pools[how.isInPlace ? initial : final].data();
-  }
-  tried.makeSpace(call, &segmented);
-  ASSERT_EQ(recur_forward(&segmented, &call), RECUR_OK) << recur_message();
-  for (int argument : {o, seen})
-    EXPECT_EQ(tried.arrays[argument], own.arrays[argument]);
-  for (auto [initial, final] : statePairs)
-    for (int i : {initial, final})
-      EXPECT_EQ(pools[i], expected[i]) << "of the pool " << i;
+void expectSame(const Problem &given, const PoolsOfCall &how, const Replay &replay, const int64_t *offsets = nullptr) {
+  auto run = [&](OneByOne &own, int64_t sequence, int64_t first, int64_t end) {
+    own.begin(replay.states[size_t(sequence)]);
+    for (int64_t token = first; token < first + replay.accepted[size_t(sequence)]; ++token)
+      own.goOver(token, /*outputPlace=*/-1);
+    own.keep(replay.getFinal(size_t(sequence)));
+    for (int64_t token = first + replay.replayed; token < end; ++token)
+      own.goOver(token, offsets ? token : token - (sequence + 1) * replay.replayed);
+  };
+  expectSameAsOneByOne(given, how, poolRows, offsets, run, [&](recur_call &call) {
+    call.state_indices = replay.states.data();
+    call.final_indices = replay.finals.empty() ? nullptr : replay.finals.data();
+    call.accepted = replay.accepted.data();
+    call.replayed = replay.replayed;
+  });
 }
 
 struct ReplayMisuse : PooledCall {
@@ -99,15 +43,12 @@ struct ReplayMisuse : PooledCall {
     call.replayed = 3;
     problem.makeSpace(call, &attention);
   }
-  void expectRefused(recur_status status, const std::string &message) {
-    PooledCall::expectRefused(status, "attention: " + message);
-  }
 };
 
 } // namespace
 
 TEST(Replay, HasTheBitsOfCallsOfOneToken) {
-  for (const How &how : everyWay) {
+  for (const PoolsOfCall &how : everyWay) {
     expectSame(Problem(3, 7, 4, 2), how, {4, {3, 0, 4}, {5, 7, 2}});
     expectSame(Problem(3, 7, 4, 2), how, {1, {1, 0, 1}, {5, -1, 2}}); // one begins anew, and is stored nowhere
     expectSame(Problem(2, 4, 4, 2), how, {4, {2, 0}, {5, 7}});        // nothing is tried
@@ -115,14 +56,14 @@ TEST(Replay, HasTheBitsOfCallsOfOneToken) {
 }
 
 TEST(Replay, StoresStatesInRowsOfTheirOwn) {
-  for (const How &how : everyWay)
+  for (const PoolsOfCall &how : everyWay)
     expectSame(Problem(4, 5, 2, 1), how, {3, {0, 1, 3, 0}, {5, 5, -1, -1}, {1, 2, 3, 4}});
   expectSame(Problem(2, 5, 2, 1), {}, {3, {2, 3}, {5, 7}, {-1, 7}});
 }
 
 TEST(Replay, IsOfPackedSequencesOfDifferentLengths) {
   const int64_t offsets[] = {1, 4, 6, 12};
-  for (const How &how : everyWay)
+  for (const PoolsOfCall &how : everyWay)
     expectSame(Problem(1, 13, 2, 1, 3), how, {2, {1, 2, 0}, {1, 2, 3}}, offsets);
 }
 

@@ -3,7 +3,6 @@
 #include "OneToken.h"
 #include "PooledCall.h"
 #include "Runtime/CPU/Segments.h"
-#include <cstring>
 
 using namespace recur::test;
 using namespace recur::runtime;
@@ -11,20 +10,6 @@ using namespace recur::runtime;
 namespace {
 
 constexpr int64_t poolRows = 19;
-
-/// How a call is made.
-struct How {
-  int32_t plan = RECUR_PLAN_AUTO;
-  bool isTransposed = false;
-  bool isInPlace = true; // else the states after tokens go to pools of their own
-};
-
-const How everyWay[] = {{},
-                        {RECUR_PLAN_STEP, true},
-                        {RECUR_PLAN_CHUNK},
-                        {RECUR_PLAN_SEGMENT},
-                        {RECUR_PLAN_AUTO, false, false},
-                        {RECUR_PLAN_AUTO, true, false}};
 
 /// What a call has of a sequence's rows.
 struct Tries {
@@ -38,61 +23,21 @@ struct Tries {
   }
 };
 
-/// Goes over the tokens of each sequence by calls of one token, and keeps what is kept in the pools.
-void runOneByOne(Problem &problem, const How &how, const Tries &tries, const int64_t *offsets,
-                 std::vector<float> (&pools)[argumentCount]) {
-  const std::vector<float> start[argumentCount] = {{}, {}, {}, {}, {}, pools[initialS], pools[initialN]};
-  for (int64_t i = 0; i < problem.sequences; ++i) {
-    int64_t first = offsets ? offsets[i] : i * problem.T, end = offsets ? offsets[i + 1] : first + problem.T;
-    std::vector<float> states[argumentCount];
-    for (auto [initial, final] : statePairs) {
-      int64_t row = problem.H * countStateNumbers(initial);
-      states[initial].resize(size_t(row));
-      if (tries.begin(i) >= 0)
-        std::memcpy(states[initial].data(), start[initial].data() + tries.begin(i) * row, size_t(row) * sizeof(float));
-    }
+void expectSame(const Problem &given, const PoolsOfCall &how, const Tries &tries, const int64_t *offsets = nullptr) {
+  auto run = [&](OneByOne &own, int64_t sequence, int64_t first, int64_t end) {
+    own.begin(tries.begin(sequence));
     for (int64_t token = first; token < end; ++token) {
-      runOneToken(problem, token, token, how.plan, how.isTransposed, states);
-      int32_t to = tries.tokens[size_t(i * tries.columns + token - first)];
-      for (auto [initial, final] : statePairs)
-        if (int64_t row = problem.H * countStateNumbers(initial); to >= 0)
-          std::memcpy(pools[how.isInPlace ? initial : final].data() + to * row, states[initial].data(),
-                      size_t(row) * sizeof(float));
+      own.goOver(token, token);
+      own.keep(tries.tokens[size_t(sequence * tries.columns + token - first)]);
     }
-  }
-}
-
-void expectSame(const Problem &given, const How &how, const Tries &tries, const int64_t *offsets = nullptr) {
-  Problem own = given, tried = given;
-  std::vector<float> pools[argumentCount], expected[argumentCount];
-  for (auto [initial, final] : statePairs)
-    for (int i : {initial, final}) {
-      for (int64_t j = 0; j < poolRows * given.H * countStateNumbers(initial); ++j)
-        pools[i].push_back(float(j % 97) / 64 + float(i));
-      expected[i] = pools[i];
-    }
-  runOneByOne(own, how, tries, offsets, expected);
-  recur_argument arguments[argumentCount];
-  recur_call call = tried.makeCall(arguments, offsets, 3, &segmented);
-  call.plan = how.plan;
-  call.states_transposed = how.isTransposed;
-  call.state_indices = tries.states.data();
-  call.token_indices = tries.tokens.data();
-  call.token_columns = tries.columns;
-  call.accepted = tries.accepted.empty() ? nullptr : tries.accepted.data();
-  call.state_columns = tries.stateColumns;
-  call.pool_rows = poolRows;
-  for (auto [initial, final] : statePairs) {
-    arguments[initial].data = pools[initial].data();
-    arguments[final].data = pools[how.isInPlace ? initial : final].data();
-  }
-  tried.makeSpace(call, &segmented);
-  ASSERT_EQ(recur_forward(&segmented, &call), RECUR_OK) << recur_message();
-  for (int argument : {o, seen})
-    EXPECT_EQ(tried.arrays[argument], own.arrays[argument]);
-  for (auto [initial, final] : statePairs)
-    for (int i : {initial, final})
-      EXPECT_EQ(pools[i], expected[i]) << "of the pool " << i;
+  };
+  expectSameAsOneByOne(given, how, poolRows, offsets, run, [&](recur_call &call) {
+    call.state_indices = tries.states.data();
+    call.token_indices = tries.tokens.data();
+    call.token_columns = tries.columns;
+    call.accepted = tries.accepted.empty() ? nullptr : tries.accepted.data();
+    call.state_columns = tries.stateColumns;
+  });
 }
 
 struct TokenMisuse : PooledCall {
@@ -104,15 +49,12 @@ struct TokenMisuse : PooledCall {
     call.token_columns = 3;
     problem.makeSpace(call, &attention);
   }
-  void expectRefused(recur_status status, const std::string &message) {
-    PooledCall::expectRefused(status, "attention: " + message);
-  }
 };
 
 } // namespace
 
 TEST(Tokens, HaveTheBitsOfCallsOfOneToken) {
-  for (const How &how : everyWay) {
+  for (const PoolsOfCall &how : everyWay) {
     expectSame(Problem(2, 3, 4, 2), how, {{4, 0, 6, 1, 2, 3}, 3, {5, 7}, {}});
     expectSame(Problem(2, 3, 4, 2), how, {{4, 0, 6, 1, 2, 3}, 3, {5, -1}, {}}); // which begins anew
     expectSame(Problem(2, 3, 4, 2), how, {{-1, 0, 6, 1, -4, -1}, 3, {5, 7}, {}});
@@ -131,7 +73,7 @@ TEST(Tokens, AreUpToSixteen) {
 /// The rows of this call's tokens may be those of the one before: each token reads what the one before it wrote.
 TEST(Tokens, BeginBehindThoseThatWereAccepted) {
   const std::vector<int32_t> rows{4, 0, 6, 1, 2, 3};
-  for (const How &how : everyWay)
+  for (const PoolsOfCall &how : everyWay)
     for (const std::vector<int32_t> &accepted : {std::vector<int32_t>{1, 1}, {2, 3}, {3, 2}})
       expectSame(Problem(2, 3, 4, 2), how, {rows, 3, rows, accepted, 3});
   expectSame(Problem(2, 2, 4, 2), {}, {{7, 8, 9, 10}, 2, rows, {3, 1}, 3});
@@ -139,7 +81,7 @@ TEST(Tokens, BeginBehindThoseThatWereAccepted) {
 
 TEST(Tokens, AreOfPackedSequences) {
   const int64_t offsets[] = {1, 3, 3, 6, 7};
-  for (const How &how : everyWay)
+  for (const PoolsOfCall &how : everyWay)
     expectSame(Problem(1, 8, 2, 1, 4), how, {{4, 0, 99, 77, 77, 77, 5, -1, 6, 7, 7, 7}, 3, {1, 2, 3, -1}, {}}, offsets);
 }
 
