@@ -107,8 +107,8 @@ def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramO
     part that depends on no state and of one read of each state, with rows that depend on no state either: for a delta
     rule, `Y - W S` with `Y = T V`, `W = T K`. This is more work in all, but only two products remain in the chain
     from chunk to chunk. Values that are the same but for a number of each row, which several states are written, are
-    taken apart once, before that number. An inverse that is
-    applied to reads of several states stays: then all of them are read with the same rows.
+    taken apart once, before that number. An inverse that is applied to reads of several states stays: then all of them
+    are read with the same rows.
 
     Before:
     ```mlir

@@ -195,14 +195,6 @@ static bool isConstant(Operation *op) {
   return isa<ConstantOp>(op);
 }
 
-/// A param in the shape of a state, such as what a delay starts with.
-static bool isReshapedParam(Operation *op) {
-  Operation *root = op;
-  while (auto reshape = dyn_cast<ReshapeStateOp>(root))
-    root = reshape.getState().getDefiningOp();
-  return root != op && isa<ParamOp>(root);
-}
-
 /// A product of two vectors, which are far less to leave than their product.
 static bool isOuter(Operation *op) {
   auto map = dyn_cast<MapOp>(op);
@@ -219,14 +211,14 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
     Operation *maker = value.getDefiningOp();
     if (isDeclared(maker) && !(isa<StateOp>(maker) && phase == Late) && (phase != Chain || isLoadedByChain(value)))
       continue;
-    bool isOwn = isConstant(maker) ||
-                 (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value) ||
-                                     isOuter(maker) || (interactionsInChain && isMadeBeside(maker)))) ||
-                 phase == Early || phase == Remains || (phase == Sums && ofSums.contains(maker)) ||
-                 (phase == Late &&
-                  (isMadeAgain(maker) || isReshapedParam(maker) ||
-                   (dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
-                   (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
+    bool isOwn =
+        isConstant(maker) ||
+        (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value) ||
+                            isOuter(maker) || (interactionsInChain && isMadeBeside(maker)))) ||
+        phase == Early || phase == Remains || (phase == Sums && ofSums.contains(maker)) ||
+        (phase == Late &&
+         (isMadeAgain(maker) || (dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
+          (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
     if (isOwn) {
       need(maker, phase);
       continue;
