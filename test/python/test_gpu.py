@@ -20,8 +20,8 @@ import recur.transformers  # noqa: E402  (where PyTorch is)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
 
-# Factors of float16 data are bfloat16 on a GPU.
-BOUND = {torch.float32: 2e-5, torch.bfloat16: 1e-2, torch.float16: 1e-2}
+# Factors of float16 data are bfloat16 on a GPU: 3.9e-3 to 4.5e-3 at 5 to 200 tokens.
+BOUND = {torch.float32: 2e-5, torch.bfloat16: 1e-2, torch.float16: 5e-3}
 
 
 def put(arrays, dtype=torch.float32):
