@@ -130,7 +130,7 @@ int main(int count, char **words) {
   double errors[8], worst = 0, worst_of_all;
   arrays whole, own;
   float *maps, *offsets, *before = make(STATE), *behind = make(STATE);
-  recur_summary summary, given;
+  recur_summary summary = {0}, given = {0};
   gated_delta_net_args forward;
   gated_delta_net_backward_args backward;
 

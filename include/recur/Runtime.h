@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 24
+#define RECUR_ABI_VERSION 25
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -477,8 +477,10 @@ recur_status recur_backward(const recur_recurrence *recurrence, const recur_call
  * call's stream, as recur_forward does, and the workspace lies in the GPU's memory; of calls backward its states are
  * float32. */
 typedef struct recur_summary {
-  float *maps;    /* [sequences, H, map_size] */
-  float *offsets; /* [sequences, H, offset_size]; as many numbers as the state has */
+  float *maps;                       /* [sequences, H, map_size] */
+  float *offsets;                    /* [sequences, H, offset_size]; as many numbers as the state has */
+  int64_t map_stride, offset_stride; /* how many numbers a head's lie behind those of the head before it; 0: dense. So
+                                      * maps and offsets, and those of several states, may be columns of one array */
 } recur_summary;
 
 typedef struct recur_summary_shape {
@@ -521,6 +523,11 @@ recur_status recur_combine_summaries(const recur_recurrence *recurrence, const r
  * behind it to before it. The result may lie where the states lie. */
 recur_status recur_apply_summary(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
                                  int32_t backward, recur_summary given, const float *states, float *result);
+/* The same for several parts one after another. The first of them knows the state behind it, which is its offset and
+ * goes through the others: of `count` parts in the order of their tokens, or, where `backward` is not 0, in reverse.
+ * The result lies apart from all of them. */
+recur_status recur_apply_summaries(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
+                                   int32_t backward, const recur_summary *parts, int32_t count, float *result);
 
 /* The one that calls on a recur_device use: of the recurrence and what follows by `next`, the first for such a device
  * that the one here can run; null when there is none. Where the environment variable RECUR_TARGET names the target of

@@ -14,7 +14,8 @@ namespace recur::abi {
 /// how many tokens states go to rows, or 0; and then where these rows are and how many of them each sequence has, and
 /// how many tokens it had before, or null, of 32 bits each. Last, of kernels that keep states before every token: how
 /// many of each sequence's first tokens are replayed, and where it says of how many of them the sequence has the
-/// states, of 32 bits each.
+/// states, of 32 bits each. The last one is null, or where it says of each unit, with 32 bits, whether it is left
+/// alone, which launches that go by a list or run side by side do not ask.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -39,6 +40,7 @@ enum LaunchWord {
   PositionsWord,
   ReplayedWord,
   AcceptedWord,
+  LeftAloneWord,
   launchWords
 };
 
@@ -144,8 +146,15 @@ enum ComposeOperation {
   SumOperation,            // left + right
   ProductOperation,        // scale * (left times right) + add, summed in float32
   PreciseProductOperation, // the same without scale and add, summed in float64
+  LargeOperation,          // zero for the unit, where left is no number, or larger in size than the value
+  BlockProductOperation,   // as ProductOperation, by threads that each make so many rows of a column
   composeOperations
 };
+
+/// A thread of a block product has so many rows, which divide all, and so many numbers along the inner side at a time,
+/// which divide that. Left rows lie one behind another, and so do either columns of right or its inner side; each
+/// begins at a multiple of so many numbers.
+constexpr int blockRows = 8, blockInner = 4;
 
 /// A CTA whose launch runs beside another has so many teams at most, though it may have room for more: a fourth made
 /// less of each and the second launch waited, as measured with 128 keys, and with 64, where five have room.
@@ -198,6 +207,9 @@ constexpr int getMapWord(int arrays, int map) {
 /// strides, in a round and in the next one; and of four rounds where the flag is, and the chunk.
 constexpr int arrayPlaceBytes = 16, turnBytes = 16, keptTurns = 4;
 constexpr int countTeamBytes(int arrays) { return 2 * arrayPlaceBytes * arrays + turnBytes * keptTurns; }
+
+/// What of a state counts as little, as `tile.segment` has it.
+inline constexpr double little = 0x1p-25;
 
 /// The most arrays that a launch has, and that launches leave to each other.
 inline constexpr int mostLaunchArrays = 128, mostLeft = 64;

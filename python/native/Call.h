@@ -109,7 +109,7 @@ public:
   void useSpace(uintptr_t workspace, int64_t bytes, uintptr_t stream) { summarySpace = {workspace, bytes, stream}; }
   int64_t countSummaryBytes(const Kernel &kernel, bool backward) const;
   /// Makes the kernel's summary of a state into float32 arrays of `[sequences, H, ...]`; see recur_summarise. Initial
-  /// states are those before the part.
+  /// states are those before the part. Parts of a summary may be columns of an array.
   void summarise(const Kernel &kernel, int32_t summary, nanobind::object maps, nanobind::object offsets);
   /// The same of the state's cotangent, with cotangents of outputs and final states as for `runBackward`.
   void summariseBackward(const Kernel &kernel, int32_t summary, nanobind::list outputs, nanobind::list finals,
@@ -121,6 +121,9 @@ public:
                         nanobind::tuple second, nanobind::tuple result);
   void applySummary(const Kernel &kernel, int32_t summary, bool backward, nanobind::tuple given,
                     nanobind::object states, nanobind::object result);
+  /// The same for what the first of several parts knows, through the others; see recur_apply_summaries.
+  void applySummaries(const Kernel &kernel, int32_t summary, bool backward, nanobind::list parts,
+                      nanobind::object result);
 
   /// Whether the call, once made, could be made again on other memory by its arguments: none were copied, none are
   /// empty.
@@ -166,7 +169,7 @@ private:
   std::vector<recur_argument> listCotangents(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
   std::vector<recur_argument> listBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals,
                                            nanobind::list gradients, nanobind::list initials);
-  float *readFloats(nanobind::handle object, int64_t size, const char *what, bool isWritten);
+  float *readFloats(nanobind::handle object, int64_t size, const char *what, bool isWritten, int64_t *stride = nullptr);
   recur_summary readSummary(nanobind::tuple given, const recur_summary_shape &shape, const char *what, bool isWritten,
                             bool hasMaps = true);
   recur_summary_shape describe(const Kernel &kernel, int32_t summary) const;

@@ -104,7 +104,7 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
     return fail(problem);
 
   auto number = int32_t(asked.summary);
-  recur_summary result = {parts == 2 ? floatsOf(resultOf(0)) : nullptr, floatsOf(resultOf(parts - 1))};
+  recur_summary result = {parts == 2 ? floatsOf(resultOf(0)) : nullptr, floatsOf(resultOf(parts - 1)), 0, 0};
   recur_status status = RECUR_OK;
   switch (asked.what) {
   case Summarise:
@@ -115,7 +115,8 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
     break;
   case Apply:
     status = recur_apply_summary(&recurrence, &call, number, asked.backward,
-                                 {floatsOf(bufferOf(0)), floatsOf(bufferOf(1))}, floatsOf(bufferOf(2)), result.offsets);
+                                 {floatsOf(bufferOf(0)), floatsOf(bufferOf(1)), 0, 0}, floatsOf(bufferOf(2)),
+                                 result.offsets);
     break;
   default:
     return fail("recur: of a summary something is asked that this version of recur has not");

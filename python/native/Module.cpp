@@ -92,7 +92,8 @@ NB_MODULE(_native, module) {
       .def("combine_summaries", &Call::combineSummaries, "kernel"_a, "summary"_a, "backward"_a, "first"_a, "second"_a,
            "result"_a)
       .def("apply_summary", &Call::applySummary, "kernel"_a, "summary"_a, "backward"_a, "given"_a, "states"_a,
-           "result"_a);
+           "result"_a)
+      .def("apply_summaries", &Call::applySummaries, "kernel"_a, "summary"_a, "backward"_a, "parts"_a, "result"_a);
 
   nb::class_<Gather>(module, "Gather")
       .def(nb::init<nb::list, nb::list>(), "sources"_a, "pieces"_a)

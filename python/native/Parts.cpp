@@ -5,22 +5,35 @@
 namespace nb = nanobind;
 using namespace recur::python;
 
-/// A dense float32 array of so many numbers for each head of each sequence.
-float *Call::readFloats(nb::handle object, int64_t size, const char *what, bool isWritten) {
+/// A float32 array of so many numbers for each head of each sequence: dense, or, where a stride is asked for, columns
+/// of one that has more of each head.
+float *Call::readFloats(nb::handle object, int64_t size, const char *what, bool isWritten, int64_t *stride) {
   View &view = views.emplace_back();
   if (!view.open(object))
     refuse(std::string("the ") + what + " are no array");
   checkPlace(view, std::string("the array of ") + what);
-  int64_t count = 1, dense = 1;
   bool fits = view.type == Type::F32 && view.isAligned && !(isWritten && view.isReadOnly);
-  for (int side = view.sides; side-- > 0; dense *= view.shape[side]) {
-    count *= view.shape[side];
-    fits &= view.shape[side] == 1 || view.strides[side] == dense;
+  int side = view.sides;
+  int64_t inHead = 1, units = 1, apart = 0, count = 1;
+  for (int i = 0; i < view.sides; ++i)
+    count *= view.shape[i];
+  for (; side > 0 && inHead < size; inHead *= view.shape[side]) {
+    --side;
+    fits &= view.shape[side] == 1 || view.strides[side] == inHead;
   }
+  while (side-- > 0) {
+    if (view.shape[side] != 1 && apart == 0)
+      apart = view.strides[side];
+    fits &= view.shape[side] == 1 || view.strides[side] == apart * units;
+    units *= view.shape[side];
+  }
+  apart = units == 1 ? size : apart;
   int64_t wanted = (isPacked() ? sequences : *batch.value) * *heads.value * size;
-  if (count != wanted || (count && !fits))
+  if (count != wanted || (count && (!fits || inHead != size || (!stride && apart != size))))
     refuse(std::string("the ") + what + " are a dense array of " + std::to_string(wanted) +
            " numbers of float32, and not of " + std::to_string(count));
+  if (stride)
+    *stride = apart;
   return static_cast<float *>(view.data);
 }
 
@@ -29,8 +42,8 @@ recur_summary Call::readSummary(nb::tuple given, const recur_summary_shape &shap
   recur_summary summary = {};
   nb::object maps = given[0], offsets = given[1];
   if (hasMaps)
-    summary.maps = readFloats(maps, shape.map_size, what, isWritten);
-  summary.offsets = readFloats(offsets, shape.offset_size, what, isWritten);
+    summary.maps = readFloats(maps, shape.map_size, what, isWritten, &summary.map_stride);
+  summary.offsets = readFloats(offsets, shape.offset_size, what, isWritten, &summary.offset_stride);
   return summary;
 }
 
@@ -125,4 +138,18 @@ void Call::applySummary(const Kernel &kernel, int32_t summary, bool backward, nb
         *to = readFloats(result, shape.offset_size, "states of the result", true);
   ::perform(kernel, call, false,
             [&] { return recur_apply_summary(&kernel.getRecurrence(), &call, summary, backward, applied, from, to); });
+}
+
+void Call::applySummaries(const Kernel &kernel, int32_t summary, bool backward, nb::list parts, nb::object result) {
+  recur_summary_shape shape = describe(kernel, summary);
+  recur_call call = makeSummaryCall();
+  std::vector<recur_summary> given;
+  for (nb::handle part : parts)
+    given.push_back(readSummary(nb::cast<nb::tuple>(part), shape, "parts of a summary", false,
+                                /*hasMaps=*/!given.empty()));
+  float *to = readFloats(result, shape.offset_size, "states of the result", true);
+  ::perform(kernel, call, false, [&] {
+    return recur_apply_summaries(&kernel.getRecurrence(), &call, summary, backward, given.data(), int32_t(given.size()),
+                                 to);
+  });
 }

@@ -24,8 +24,14 @@ private:
   Value *choose(Value *condition, function_ref<Value *()> make, Value *other);
   Value *makeElementwise(abi::ComposeOperation operation);
   Value *makeProduct(Type *type);
+  /// Of a row and a column, with scale and add.
+  Value *finishProduct(Value *sum);
   Value *make(abi::ComposeOperation operation);
   Value *makeElement();
+  void markLarge();
+  /// Sums of the rows of a block, of which a thread has a column.
+  SmallVector<Value *> sumBlock(Value *firstRow, bool isInnerDense);
+  void makeBlock(Value *index);
 
   Value *unit = nullptr, *row = nullptr, *column = nullptr, *columns = nullptr; // of what a thread has
 };
@@ -124,14 +130,16 @@ Value *CompositionWriter::makeProduct(Type *type) {
   sum->addIncoming(next, body);
   builder.CreateBr(test);
   builder.SetInsertPoint(end);
-  if (!type->isFloatTy())
-    return builder.CreateFPTrunc(sum, builder.getFloatTy());
+  return type->isFloatTy() ? finishProduct(sum) : builder.CreateFPTrunc(sum, builder.getFloatTy());
+}
+
+Value *CompositionWriter::finishProduct(Value *sum) {
   Value *scale = loadIfThere(
       abi::ComposeScaleWord,
       place(abi::ComposeScaleUnitWord, {{row, abi::ComposeScaleRowWord}, {column, abi::ComposeScaleColumnWord}}), 1);
   Value *add = loadIfThere(abi::ComposeAddWord,
                            getOwnPlace(builder, place(abi::ComposeAddUnitWord, {}), row, columns, column), 0);
-  return builder.CreateIntrinsic(Intrinsic::fma, {type}, {scale, sum, add});
+  return builder.CreateIntrinsic(Intrinsic::fma, {builder.getFloatTy()}, {scale, sum, add});
 }
 
 Value *CompositionWriter::make(abi::ComposeOperation operation) {
@@ -157,7 +165,7 @@ Value *CompositionWriter::makeElement() {
   BasicBlock *unknown = block("operations"), *end = block("made");
   SwitchInst *choice = builder.CreateSwitch(word(abi::ComposeOperationWord), unknown);
   SmallVector<std::pair<Value *, BasicBlock *>> made;
-  for (int operation = 0; operation < abi::composeOperations; ++operation) {
+  for (int operation = 0; operation < abi::LargeOperation; ++operation) {
     BasicBlock *own = block("operation");
     choice->addCase(builder.getInt64(uint64_t(operation)), own);
     builder.SetInsertPoint(own);
@@ -174,17 +182,129 @@ Value *CompositionWriter::makeElement() {
   return value;
 }
 
+/// All threads that find something large store the same.
+void CompositionWriter::markLarge() {
+  BasicBlock *mark = block("large"), *end = block("marked");
+  Value *left = load(pointer(abi::ComposeLeftWord), place(abi::ComposeLeftUnitWord, {{row, abi::ComposeLeftRowWord}}));
+  Value *bits = builder.CreateTrunc(word(abi::ComposeValueWord), builder.getInt32Ty());
+  Value *most = builder.CreateBitCast(bits, builder.getFloatTy());
+  Value *isLittle = builder.CreateFCmpOLE(builder.CreateUnaryIntrinsic(Intrinsic::fabs, left), most);
+  builder.CreateCondBr(isLittle, end, mark);
+  builder.SetInsertPoint(mark);
+  Value *to = place(abi::ComposeResultUnitWord, {});
+  builder.CreateStore(number(0), builder.CreateGEP(builder.getFloatTy(), pointer(abi::ComposeResultWord), to));
+  builder.CreateBr(end);
+  builder.SetInsertPoint(end);
+}
+
+SmallVector<Value *> CompositionWriter::sumBlock(Value *firstRow, bool isInnerDense) {
+  Type *number = builder.getFloatTy(), *numbers = FixedVectorType::get(number, abi::blockInner);
+  Value *left = pointer(abi::ComposeLeftWord), *right = pointer(abi::ComposeRightWord);
+  Value *leftUnit = place(abi::ComposeLeftUnitWord, {});
+  Value *firstRight = place(abi::ComposeRightUnitWord, {{column, abi::ComposeRightColumnWord}});
+  SmallVector<Value *> firstLeft;
+  for (int i = 0; i < abi::blockRows; ++i)
+    firstLeft.push_back(builder.CreateAdd(
+        leftUnit, builder.CreateMul(builder.CreateAdd(firstRow, builder.getInt64(i)), word(abi::ComposeLeftRowWord))));
+  auto loadAll = [&](Value *array, Value *index) {
+    return builder.CreateAlignedLoad(numbers, builder.CreateGEP(number, array, index),
+                                     Align(abi::blockInner * sizeof(float)));
+  };
+  BasicBlock *before = builder.GetInsertBlock(), *test = block("inner"), *body = block("steps"), *end = block("summed");
+  builder.CreateBr(test);
+  builder.SetInsertPoint(test);
+  PHINode *step = builder.CreatePHI(builder.getInt64Ty(), 2);
+  SmallVector<Value *> sums;
+  for (int i = 0; i < abi::blockRows; ++i)
+    sums.push_back(builder.CreatePHI(number, 2));
+  builder.CreateCondBr(builder.CreateICmpSLT(step, word(abi::ComposeInnerWord)), body, end);
+  builder.SetInsertPoint(body);
+  SmallVector<Value *> factors, rows;
+  Value *together = isInnerDense ? loadAll(right, builder.CreateAdd(firstRight, step)) : nullptr;
+  for (int i = 0; i < abi::blockInner; ++i) {
+    Value *inner = builder.CreateMul(builder.CreateAdd(step, builder.getInt64(i)), word(abi::ComposeRightInnerWord));
+    factors.push_back(together ? builder.CreateExtractElement(together, uint64_t(i))
+                               : load(right, builder.CreateAdd(firstRight, inner)));
+  }
+  for (Value *first : firstLeft)
+    rows.push_back(loadAll(left, builder.CreateAdd(first, step)));
+  for (auto [row, sum] : zip_equal(rows, sums)) {
+    Value *next = sum;
+    for (int i = 0; i < abi::blockInner; ++i)
+      next = builder.CreateIntrinsic(Intrinsic::fma, {number},
+                                     {builder.CreateExtractElement(row, uint64_t(i)), factors[size_t(i)], next});
+    cast<PHINode>(sum)->addIncoming(ConstantFP::get(number, 0), before);
+    cast<PHINode>(sum)->addIncoming(next, body);
+  }
+  step->addIncoming(builder.getInt64(0), before);
+  step->addIncoming(builder.CreateAdd(step, builder.getInt64(abi::blockInner)), body);
+  builder.CreateBr(test);
+  builder.SetInsertPoint(end);
+  return sums;
+}
+
+/// Loads of right are those of neighbours, and are used for all rows of the block; those of left are the same for all
+/// threads of a warp.
+void CompositionWriter::makeBlock(Value *index) {
+  Value *blocks = builder.CreateUDiv(word(abi::ComposeRowsWord), builder.getInt64(abi::blockRows));
+  Value *ofUnit = builder.CreateMul(blocks, columns), *rest = builder.CreateURem(index, ofUnit);
+  unit = builder.CreateUDiv(index, ofUnit);
+  column = builder.CreateURem(rest, columns);
+  Value *firstRow = builder.CreateMul(builder.CreateUDiv(rest, columns), builder.getInt64(abi::blockRows));
+  BasicBlock *dense = block("dense"), *apart = block("apart"), *end = block("sums");
+  Value *isDense = builder.CreateICmpEQ(word(abi::ComposeRightInnerWord), builder.getInt64(1));
+  builder.CreateCondBr(isDense, dense, apart);
+  SmallVector<SmallVector<Value *>> found;
+  SmallVector<BasicBlock *> from;
+  for (BasicBlock *way : {dense, apart}) {
+    builder.SetInsertPoint(way);
+    found.push_back(sumBlock(firstRow, way == dense));
+    from.push_back(builder.GetInsertBlock());
+    builder.CreateBr(end);
+  }
+  builder.SetInsertPoint(end);
+  SmallVector<PHINode *> sums;
+  for (int i = 0; i < abi::blockRows; ++i) {
+    sums.push_back(builder.CreatePHI(builder.getFloatTy(), 2));
+    for (size_t way = 0; way < from.size(); ++way)
+      sums.back()->addIncoming(found[way][size_t(i)], from[way]);
+  }
+  for (auto [i, sum] : enumerate(sums)) {
+    row = builder.CreateAdd(firstRow, builder.getInt64(i));
+    Value *value = finishProduct(sum);
+    Value *to = getOwnPlace(builder, place(abi::ComposeResultUnitWord, {}), row, columns, column);
+    builder.CreateStore(value, builder.CreateGEP(builder.getFloatTy(), pointer(abi::ComposeResultWord), to));
+  }
+}
+
 void CompositionWriter::write(StringRef name) {
   begin(name, codegen::compositionThreads, abi::composeWords);
   columns = word(abi::ComposeColumnsWord);
+  BasicBlock *inBlocks = block("blocks"), *oneByOne = block("elements");
+  Value *operation = word(abi::ComposeOperationWord);
+  builder.CreateCondBr(builder.CreateICmpEQ(operation, builder.getInt64(abi::BlockProductOperation)), inBlocks,
+                       oneByOne);
+  builder.SetInsertPoint(inBlocks);
+  Value *all = builder.CreateMul(word(abi::ComposeUnitsWord), builder.CreateMul(word(abi::ComposeRowsWord), columns));
+  shareOut(builder.CreateUDiv(all, builder.getInt64(abi::blockRows)), [&](Value *index) { makeBlock(index); });
+  builder.SetInsertPoint(oneByOne);
   Value *rows = word(abi::ComposeRowsWord), *ofUnit = builder.CreateMul(rows, columns);
   shareOut(builder.CreateMul(word(abi::ComposeUnitsWord), ofUnit), [&](Value *index) {
     unit = builder.CreateUDiv(index, ofUnit);
     Value *rest = builder.CreateURem(index, ofUnit);
     row = builder.CreateUDiv(rest, columns), column = builder.CreateURem(rest, columns);
+    BasicBlock *judged = block("judged"), *made = block("element"), *end = block("given");
+    Value *judges = builder.CreateICmpEQ(operation, builder.getInt64(abi::LargeOperation));
+    builder.CreateCondBr(judges, judged, made);
+    builder.SetInsertPoint(judged);
+    markLarge();
+    builder.CreateBr(end);
+    builder.SetInsertPoint(made);
     Value *value = makeElement();
     Value *to = getOwnPlace(builder, place(abi::ComposeResultUnitWord, {}), row, columns, column);
     builder.CreateStore(value, builder.CreateGEP(builder.getFloatTy(), pointer(abi::ComposeResultWord), to));
+    builder.CreateBr(end);
+    builder.SetInsertPoint(end);
   });
 }
 

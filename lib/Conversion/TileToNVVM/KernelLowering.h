@@ -93,6 +93,8 @@ private:
   Tokens findTokens(mlir::Value sequence);
   /// Into how many segments a packed sequence of so many chunks is cut.
   mlir::Value findSegments(mlir::Value chunks);
+  /// CTAs of a unit that is left alone end here.
+  void endIfLeftAlone(mlir::Value unit);
   /// CTAs for which the condition does not hold end here.
   void endUnless(mlir::Value condition);
   /// The number of tokens as what the loop does with them has it, in a round of the team.

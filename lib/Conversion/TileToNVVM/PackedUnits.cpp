@@ -84,6 +84,19 @@ KernelLowering::Tokens KernelLowering::findTokens(Value sequence) {
   return {choice.getResult(0), choice.getResult(1), choice.getResult(2)};
 }
 
+/// An instruction of its own, since a branch that LLVM sees takes registers from there on.
+void KernelLowering::endIfLeftAlone(Value unit) {
+  Location loc = kernel.getLoc();
+  Type word64 = builder.getI64Type();
+  Value first = word(abi::LeftAloneWord, word64), bytes = arith::ConstantIntOp::create(builder, loc, 4, 64);
+  Value own = team.addWide(first, arith::MulIOp::create(builder, loc, team.widen(unit), bytes));
+  LLVM::InlineAsmOp::create(builder, loc, TypeRange(), ValueRange{first, own},
+                            "{ .reg .pred p; .reg .b32 v; mov.b32 v, 0; setp.ne.s64 p, $0, 0; "
+                            "@p ld.global.b32 v, [$1]; setp.ne.b32 p, v, 0; @p exit; }",
+                            "l,l", /*has_side_effects=*/true, /*is_align_stack=*/false,
+                            LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
 /// One that runs beside another ends with it all the same, for whoever comes next finds both done.
 void KernelLowering::endUnless(Value condition) {
   Location loc = kernel.getLoc();

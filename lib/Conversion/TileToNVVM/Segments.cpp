@@ -8,6 +8,8 @@ using namespace mlir;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
+static_assert(SegmentOp::little == recur::abi::little);
+
 /// Chunks whose rows are on their way at once.
 static constexpr int64_t inStep = 8;
 

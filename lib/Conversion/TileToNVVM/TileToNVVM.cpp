@@ -193,6 +193,7 @@ void KernelLowering::beginFunction() {
   Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
   head = arith::RemUIOp::create(builder, loc, unit, heads);
+  endIfLeftAlone(unit);
   // CTAs are a head of a sequence, one of the CTAs that deal out its chunks, and a part of its channels.
   Type word32 = builder.getI32Type();
   Value row = NVVM::BlockIdYOp::create(builder, loc, word32), rowCount = NVVM::GridDimYOp::create(builder, loc, word32);

@@ -399,7 +399,8 @@ void GradientTask::chain(const bool *isSought, const bool *isKnown) {
   }
 }
 
-void GradientTask::summariseBack(const recur_summary_info &summary, float *map, float *offset) {
+void GradientTask::summariseBack(const recur_summary_info &summary, float *map, int64_t mapStride, float *offset,
+                                 int64_t offsetStride) {
   // The kernel of all gradients is the chain's where it does no more; what it carries has params too.
   bool hasChain = gradient.chain != nullptr;
   bool isKnown[mostArguments] = {};
@@ -443,14 +444,14 @@ void GradientTask::summariseBack(const recur_summary_info &summary, float *map, 
         memset(place, 0, size_t(countFloatBytes(getCarriedInfo(call.recurrence, what))));
     });
     run(head, /*hasCotangents=*/true);
-    take(head, offset + head * size);
+    take(head, offset + head * offsetStride);
     if (!map)
       continue;
     forEachCarried(head, [&](int32_t what, char *place) {
       fill(place, countFloatBytes(getCarriedInfo(call.recurrence, what)), what == summary.state ? 1 : 0);
     });
     run(head, /*hasCotangents=*/false);
-    take(head, map + head * size);
+    take(head, map + head * mapStride);
   }
 }
 

@@ -31,7 +31,9 @@ public:
 
   /// Of a sequence that is not cut: what it makes of the cotangents of a state, of all heads of the task, where those
   /// of states whose summaries come later are the final ones. `map` is of an extremum alone, and else null.
-  void summariseBack(const recur_summary_info &summary, float *map, float *offset);
+  /// The heads of the task have maps and offsets so far apart.
+  void summariseBack(const recur_summary_info &summary, float *map, int64_t mapStride, float *offset,
+                     int64_t offsetStride);
 
 private:
   int64_t getPartTokens(int64_t part) const;

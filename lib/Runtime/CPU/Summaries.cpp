@@ -15,6 +15,8 @@ struct Tasks {
   void (*run)(const Tasks &tasks, int64_t task, char *workspace);
   int64_t count;
   recur_summary first = {}, second = {}, result = {};
+  const recur_summary *parts = nullptr;
+  int32_t partCount = 0;
   const float *states = nullptr;
   float *after = nullptr;
   bool isBackward = false;
@@ -115,7 +117,8 @@ static void summariseBackTask(const Tasks &tasks, int64_t number, char *workspac
   GradientTask task(resolved, sequence, group, 0, workspace, workspace);
   int64_t unit = sequence * resolved.heads + group * perTask;
   task.summariseBack(*call.info, call.hasBackwardMap() ? call.getMap(tasks.result, unit) : nullptr,
-                     call.getOffset(tasks.result, unit));
+                     call.getMapStride(tasks.result), call.getOffset(tasks.result, unit),
+                     call.getOffsetStride(tasks.result));
 }
 
 static recur_status summariseBack(const SummaryCall &call, recur_summary result) {
@@ -175,6 +178,25 @@ static recur_status apply(const SummaryCall &call, bool isBackward, recur_summar
   return runTasks(tasks);
 }
 
+static void applyAllToUnit(const Tasks &tasks, int64_t unit, char *workspace) {
+  const SummaryCall &call = *tasks.call;
+  float *state = tasks.after + unit * call.stateSize;
+  memcpy(state, call.getOffset(tasks.parts[0], unit), size_t(call.stateSize) * sizeof(float));
+  for (int32_t i = 1; i < tasks.partCount; ++i)
+    applyTo(call, tasks.isBackward, call.getMap(tasks.parts[i], unit), call.getOffset(tasks.parts[i], unit), state,
+            state, workspace);
+}
+
+static recur_status applyAll(const SummaryCall &call, bool isBackward, const recur_summary *parts, int32_t count,
+                             float *result) {
+  Tasks tasks{&call, applyAllToUnit, call.countUnits()};
+  tasks.parts = parts;
+  tasks.partCount = count;
+  tasks.after = result;
+  tasks.isBackward = isBackward;
+  return runTasks(tasks);
+}
+
 /// left times right, of a side, into `product`, which is apart from both.
 static void multiply(const float *left, const float *right, float *product, int64_t side) {
   for (int64_t row = 0; row < side; ++row)
@@ -226,5 +248,5 @@ static recur_status combine(const SummaryCall &call, bool isBackward, recur_summ
   return runTasks(tasks);
 }
 
-const SummaryMachine recur::runtime::processorSummaries = {findSummaries, plan,    summarise,
-                                                           summariseBack, combine, apply};
+const SummaryMachine recur::runtime::processorSummaries = {findSummaries, plan,  summarise, summariseBack,
+                                                           combine,       apply, applyAll};

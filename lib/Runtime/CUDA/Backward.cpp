@@ -88,6 +88,7 @@ Backward::Backward(const Device &device, const Call &resolved, const ChainCall *
   piece.heads = resolved.heads;
   piece.groups = resolved.groups;
   piece.keptCount = 0;
+  piece.leftAlone = resolved.leftAlone;
   call.kept_interval = 0;
   if (!arePacked) {
     call.sequence_offsets = call.device_offsets = nullptr;
@@ -188,6 +189,10 @@ Argument Backward::getChained(int32_t state, bool isBehind) const {
     return ofSequences(arguments.finalCotangent[state]);
   Argument argument = inWorkspace(*arguments.initial[state].info, Role::Initial, 0, first);
   argument.data = nullptr;
+  if (int64_t stride = data ? chain->stride : 0) {
+    argument.strides[2] = stride;
+    argument.strides[0] = argument.strides[1] = stride * resolved.heads;
+  }
   if (data)
     argument.data = reinterpret_cast<char *>(const_cast<float *>(data)) + // which is only read behind the tokens
                     first * argument.strides[0] * argument.elementBytes;

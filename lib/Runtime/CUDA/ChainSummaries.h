@@ -10,6 +10,7 @@ struct ChainCall {
   const bool *isKnown; // of states whose cotangents are the caller's; null: none, nor those of outputs
   const float *behind; // the state's own; null: zeros
   float *before;       // where its cotangent before the sequence goes; may lie where `behind` does
+  int64_t stride = 0;  // of both, over heads of sequences; 0: dense
 };
 
 /// Whether the state's cotangent is carried at all. If not, no result depends on it.

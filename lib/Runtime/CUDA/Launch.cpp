@@ -31,6 +31,9 @@ constexpr int multiprocessorsAttribute = 16;            // CU_DEVICE_ATTRIBUTE_M
 constexpr int sharedBytesAttribute = 97;                // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 constexpr int programmaticAttribute = 6;                // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
+// Of a multiprocessor, each of which has several chunks in turn, where most heads may be left alone.
+constexpr int64_t ctasInTurn = 8;
+
 int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -267,7 +270,7 @@ int32_t Launcher::findNext(int32_t number, int32_t step) const {
 SideBySide Launcher::planBeside(int32_t number, int64_t chunks, bool keepsUnit) const {
   const recur_launch_info &launch = kernel.launches[number];
   int32_t next = findNext(number, 1);
-  if (!multiprocessors || !launch.teams || next < 0 || !kernel.launches[next].awaits)
+  if (!multiprocessors || !launch.teams || next < 0 || !kernel.launches[next].awaits || resolved.leftAlone)
     return {};
   return planSideBySide({resolved.sequences * resolved.heads, chunks, kernel.launches[next].parts, launch.teams,
                          double(launch.cost), keepsUnit},
@@ -356,7 +359,8 @@ Launcher::Cuts Launcher::findCuts(int32_t number) const {
 bool Launcher::goesByList(int32_t number) {
   constexpr int64_t idle = 8; // CTAs of a multiprocessor that find nothing to do take less than a launch
   const recur_launch_info &launch = kernel.launches[number];
-  if (!isPacked(*resolved.call) || !kernel.listing || !launch.listed || !multiprocessors || resolved.sequences < 2)
+  if (!isPacked(*resolved.call) || !kernel.listing || !launch.listed || !multiprocessors || resolved.sequences < 2 ||
+      resolved.leftAlone)
     return false;
   int64_t units = resolved.sequences * resolved.heads;
   if (space.chunks > INT32_MAX / resolved.heads) // by which CTAs count
@@ -396,6 +400,7 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
   words[abi::PoolsWord] = goesByTokens(*resolved.call) ? abi::PoolsOfTokens : pools ? abi::Pools : abi::NoPools;
   words[abi::ReplayedWord] = resolved.call->replayed;
   words[abi::AcceptedWord] = resolved.call->replayed ? reinterpret_cast<int64_t>(resolved.call->accepted) : 0;
+  words[abi::LeftAloneWord] = reinterpret_cast<int64_t>(resolved.leftAlone);
   fillInterval(words, *resolved.call);
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
     fillWords(words + abi::getWord(i, abi::DataWord), getArray(launch, i), resolved, kernel, space, behind);
@@ -498,6 +503,8 @@ recur_status Launcher::run(int32_t number) {
                                     : space.chunks * resolved.heads;
   else if (launch.teams && !beside.teams)
     rows = dealAlone(units, rows, launch.teams, multiprocessors);
+  else if (resolved.leftAlone && launch.chunks_are_apart) // many of which may have nothing to do
+    rows = smaller(rows, larger(1, (ctasInTurn * multiprocessors + units - 1) / units));
   if (rows == 0) // no sequence has tokens
     return RECUR_OK;
   alignas(abi::mapAlignment) int64_t words[abi::getMapWord(abi::mostLaunchArrays + 1, abi::mostMaps)];

@@ -90,9 +90,10 @@ struct Call {
   int64_t workerBytes;
   int64_t startBytes; // of workspace behind all that: what states start as, where that is not zero
   int32_t argumentCount;
-  int64_t keptChunks; // of a call backward: whose states are at hand at the same time
-  int64_t keptRows;   // of the arrays of states at multiples of the call's kept_interval
-  int32_t keptCount;  // of these arrays, which are behind the arguments
+  int64_t keptChunks;                 // of a call backward: whose states are at hand at the same time
+  int64_t keptRows;                   // of the arrays of states at multiples of the call's kept_interval
+  int32_t keptCount;                  // of these arrays, which are behind the arguments
+  const int32_t *leftAlone = nullptr; // on a GPU: not 0 for heads of sequences that launches leave alone; null: none
   Argument arguments[mostCallArguments];
 
   /// Of a number among the arguments and what comes behind them, which are none.

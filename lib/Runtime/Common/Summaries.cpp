@@ -124,6 +124,16 @@ static recur_status checkFloats(const SummaryCall &call, const void *data, int64
 
 static recur_status checkSummary(const SummaryCall &call, const recur_summary &summary, bool hasMaps, const char *maps,
                                  const char *offsets) {
+  const char *name = call.resolved.recurrence->name;
+  const struct {
+    const char *what;
+    int64_t stride, size;
+  } sides[] = {{maps, call.getMapStride(summary), call.mapSize},
+               {offsets, call.getOffsetStride(summary), call.stateSize}};
+  for (auto [what, stride, size] : sides)
+    if (stride < size)
+      return fail(RECUR_BAD_SIZE, "%s: the %s of a head lie %lld numbers behind those before it, and have %lld", name,
+                  what, (long long)stride, (long long)size);
   if (hasMaps)
     if (recur_status status = checkFloats(call, summary.maps, call.mapSize, maps))
       return status;
@@ -242,6 +252,26 @@ recur_status recur_apply_summary(const recur_recurrence *recurrence, const recur
   if (recur_status status = checkFloats(call, result, call.stateSize, "states of the result"))
     return status;
   return getMachine(given->device).apply(call, backward != 0, applied, states, result);
+}
+
+recur_status recur_apply_summaries(const recur_recurrence *recurrence, const recur_call *given, int32_t summary,
+                                   int32_t backward, const recur_summary *parts, int32_t count, float *result) {
+  SummaryCall call;
+  if (recur_status status = resolve(call, recurrence, given, summary, /*isBackward=*/false))
+    return status;
+  if (recur_status status = checkWorkspace(call))
+    return status;
+  if (count < 1)
+    return fail(RECUR_BAD_SIZE, "%s: there are %d parts; a state goes through one at least", recurrence->name,
+                int(count));
+  if (!parts)
+    return fail(RECUR_NULL_POINTER, "%s: the parts are null", recurrence->name);
+  for (int32_t i = 0; i < count; ++i) // the first one's map has no part
+    if (recur_status status = checkSummary(call, parts[i], i > 0, "maps", "offsets"))
+      return status;
+  if (recur_status status = checkFloats(call, result, call.stateSize, "states of the result"))
+    return status;
+  return getMachine(given->device).applyAll(call, backward != 0, parts, count, result);
 }
 
 recur_status recur_combine_summaries(const recur_recurrence *recurrence, const recur_call *given, int32_t summary,

@@ -18,8 +18,16 @@ struct SummaryCall {
   const recur_summary_info *info = nullptr;
   int64_t mapSize = 0, stateSize = 0; // float32 numbers of a head of a sequence
 
-  float *getMap(const recur_summary &summary, int64_t unit) const { return summary.maps + unit * mapSize; }
-  float *getOffset(const recur_summary &summary, int64_t unit) const { return summary.offsets + unit * stateSize; }
+  int64_t getMapStride(const recur_summary &summary) const { return summary.map_stride ? summary.map_stride : mapSize; }
+  int64_t getOffsetStride(const recur_summary &summary) const {
+    return summary.offset_stride ? summary.offset_stride : stateSize;
+  }
+  float *getMap(const recur_summary &summary, int64_t unit) const {
+    return summary.maps + unit * getMapStride(summary);
+  }
+  float *getOffset(const recur_summary &summary, int64_t unit) const {
+    return summary.offsets + unit * getOffsetStride(summary);
+  }
   bool hasBackwardMap() const;
   int64_t countUnits() const { return resolved.sequences * resolved.heads; }
 };
@@ -37,6 +45,8 @@ struct SummaryMachine {
                           recur_summary result);
   recur_status (*apply)(const SummaryCall &call, bool isBackward, recur_summary given, const float *states,
                         float *result);
+  recur_status (*applyAll)(const SummaryCall &call, bool isBackward, const recur_summary *parts, int32_t count,
+                           float *result);
 };
 extern const SummaryMachine processorSummaries, cudaSummaries;
 

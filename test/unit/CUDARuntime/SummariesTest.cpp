@@ -1,5 +1,6 @@
 // Summaries of parts of sequences on a GPU: which launches a call becomes, and what each is given.
 #include "LaunchTesting.h"
+#include <algorithm>
 #include <cstring>
 
 using ::testing::ElementsAre;
@@ -33,7 +34,8 @@ protected:
                                             : 2],
                   offsets[summary == &first    ? 0
                           : summary == &second ? 1
-                                               : 2]};
+                                               : 2],
+                  0, 0};
   }
   ~Summaries() override { recur_unload(&own); }
 
@@ -69,9 +71,9 @@ protected:
 TEST_F(Summaries, BeginAsTheIdentity) {
   call.workspace_bytes = recur_summary_workspace_size(&own, &call, 0);
   ASSERT_EQ(recur_summarise(&own, &call, 0, result), RECUR_OK) << recur_message();
-  ASSERT_THAT(symbols(), ElementsAre("gdn_compose", "gdn_compose", "gdn_compose", "gdn_summary"));
-  const FakeLaunch &map = fakeCUDA.all[0], &scales = fakeCUDA.all[1], &offset = fakeCUDA.all[2];
-  int64_t m = word(map, words::ComposeResultWord), s = m + keys * keys * 4, o = word(offset, words::ComposeResultWord);
+  ASSERT_THAT(symbols(), ElementsAre("gdn_compose", "gdn_compose", "gdn_summary"));
+  const FakeLaunch &map = fakeCUDA.all[0], &scales = fakeCUDA.all[1];
+  int64_t m = word(map, words::ComposeResultWord), s = m + keys * keys * 4;
   EXPECT_EQ(word(map, words::ComposeOperationWord), words::IdentityOperation);
   EXPECT_EQ(word(map, words::ComposeRowsWord), keys);
   EXPECT_EQ(word(map, words::ComposeColumnsWord), keys);
@@ -80,13 +82,12 @@ TEST_F(Summaries, BeginAsTheIdentity) {
   EXPECT_EQ(word(scales, words::ComposeOperationWord), words::FillOperation);
   EXPECT_EQ(word(scales, words::ComposeResultWord), s);
   EXPECT_EQ(word(scales, words::ComposeRowsWord), values);
-  EXPECT_EQ(word(offset, words::ComposeRowsWord), stateSize);
-  EXPECT_GE(o, m + mapSize * 4);
-  EXPECT_LE(o + stateSize * 4, at(call.workspace) + call.workspace_bytes);
-  const FakeLaunch &run = fakeCUDA.all[3];
+  EXPECT_LE(m + mapSize * 4, at(call.workspace) + call.workspace_bytes);
+  const FakeLaunch &run = fakeCUDA.all[2];
+  EXPECT_EQ(run.words[size_t(words::LeftAloneWord)], 0);
   EXPECT_EQ(run.grid.front(), unsigned(units));
   EXPECT_THAT(dataOf(run, 8),
-              ElementsAre(at(q), at(mu), s, m, o, at(result.maps + keys * keys), at(result.maps), at(result.offsets)));
+              ElementsAre(at(q), at(mu), s, m, 0, at(result.maps + keys * keys), at(result.maps), at(result.offsets)));
   auto strides = [&](int array, words::ArrayWord which) { return word(run, words::getWord(array, which)); };
   EXPECT_EQ(strides(3, words::SequenceStrideWord), 0);
   EXPECT_EQ(strides(3, words::HeadStrideWord), 0);
@@ -101,9 +102,120 @@ TEST_F(Summaries, OfNoTokensAreWhatTheyBeginAs) {
   call.T = 0;
   call.workspace_bytes = recur_summary_workspace_size(&own, &call, 0);
   ASSERT_EQ(recur_summarise(&own, &call, 0, result), RECUR_OK) << recur_message();
-  ASSERT_EQ(fakeCUDA.all.size(), 7u);
+  ASSERT_EQ(fakeCUDA.all.size(), 6u);
   EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeResultWord), at(result.maps));
   EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeUnitsWord), units);
+}
+
+// The offset of an extremum begins as the least number, and not as zero.
+TEST_F(Summaries, BeginWithOffsetsThatAreNotZero) {
+  use(maximum);
+  call.workspace_bytes = recur_summary_workspace_size(&own, &call, 0);
+  ASSERT_EQ(recur_summarise(&own, &call, 0, result), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("gdn_compose", "gdn_compose", "gdn_summary"));
+  EXPECT_EQ(dataOf(fakeCUDA.all[2], 4)[3], word(fakeCUDA.all[1], words::ComposeResultWord));
+}
+
+// A few tokens before the end are tried first. Where their map leaves nothing of what was before, the head is left
+// alone when all are gone over.
+TEST_F(Summaries, TryTheLastTokensFirst) {
+  call.T = 32768;
+  call.workspace_bytes = recur_summary_workspace_size(&own, &call, 0);
+  space.resize(size_t(call.workspace_bytes + 64));
+  call.workspace = space.data() + (64 - reinterpret_cast<uintptr_t>(space.data()) % 64) % 64;
+  ASSERT_EQ(recur_summarise(&own, &call, 0, result), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("gdn_compose", "gdn_compose",                               // what it begins as
+                                     "gdn_summary", "gdn_compose", "gdn_compose", "gdn_compose", // of 512 tokens
+                                     "gdn_summary", "gdn_compose", "gdn_compose", "gdn_compose", "gdn_summary"));
+  const FakeLaunch &begun = fakeCUDA.all[3], &map = fakeCUDA.all[4], &scales = fakeCUDA.all[5];
+  int64_t flags = word(begun, words::ComposeResultWord);
+  EXPECT_EQ(word(begun, words::ComposeOperationWord), words::FillOperation);
+  EXPECT_EQ(word(begun, words::ComposeUnitsWord), units);
+  EXPECT_GE(flags, at(call.workspace) + units * 128) << "behind what the launches need";
+  EXPECT_LE(flags + units * 4, word(fakeCUDA.all[0], words::ComposeResultWord)) << "before what summaries begin as";
+  for (const FakeLaunch *judged : {&map, &scales}) {
+    EXPECT_EQ(word(*judged, words::ComposeOperationWord), words::LargeOperation);
+    EXPECT_EQ(word(*judged, words::ComposeResultWord), flags);
+    EXPECT_EQ(word(*judged, words::ComposeResultUnitWord), 1);
+    EXPECT_EQ(word(*judged, words::ComposeLeftUnitWord), mapSize);
+  }
+  float most[2];
+  for (int i = 0; i < 2; ++i) {
+    auto bits = int32_t(word(fakeCUDA.all[size_t(4 + i)], words::ComposeValueWord));
+    memcpy(&most[i], &bits, sizeof bits);
+  }
+  EXPECT_EQ(most[0], float(words::little / keys));
+  EXPECT_EQ(most[1], 1);
+  int64_t tokens[] = {512, 4096, 32768};
+  for (int i = 0; i < 3; ++i) {
+    const FakeLaunch &run = fakeCUDA.all[size_t(2 + 4 * i)];
+    int64_t tokenBytes = word(run, words::getWord(0, words::TokenStrideWord)) * 2;
+    EXPECT_EQ(word(run, words::TokensWord), tokens[i]);
+    EXPECT_EQ(word(run, words::getWord(0, words::DataWord)), at(q) + (32768 - tokens[i]) * tokenBytes);
+    EXPECT_EQ(word(run, words::LeftAloneWord), i ? flags : 0);
+    EXPECT_EQ(word(run, words::getWord(7, words::DataWord)), at(result.offsets));
+  }
+}
+
+// Of an extremum no map says that nothing remains, and nobody knows states within a part that another needs.
+TEST_F(Summaries, GoOverAllTokensWhereNothingIsKnownOfTheRest) {
+  int32_t needed = 0;
+  recur_summary_info needs = rightMap;
+  needs.needs = &needed;
+  needs.need_count = 1;
+  arguments[2].data = initial;
+  for (const recur_summary_info &info : {maximum, needs}) {
+    use(info);
+    call.T = 32768;
+    call.workspace_bytes = recur_summary_workspace_size(&own, &call, 0);
+    space.resize(size_t(call.workspace_bytes + 64));
+    call.workspace = space.data() + (64 - reinterpret_cast<uintptr_t>(space.data()) % 64) % 64;
+    fakeCUDA.all.clear();
+    ASSERT_EQ(recur_summarise(&own, &call, 0, result), RECUR_OK) << recur_message();
+    std::vector<std::string> launched = symbols();
+    EXPECT_EQ(std::count(launched.begin(), launched.end(), "gdn_summary"), 1);
+  }
+}
+
+// Maps and offsets may be columns of one array.
+TEST_F(Summaries, MayLieBetweenOthers) {
+  result.map_stride = first.map_stride = 1000;
+  result.offset_stride = first.offset_stride = 2000;
+  call.workspace_bytes = recur_summary_workspace_size(&own, &call, 0);
+  ASSERT_EQ(recur_summarise(&own, &call, 0, result), RECUR_OK) << recur_message();
+  const FakeLaunch &run = fakeCUDA.all.back();
+  EXPECT_EQ(word(run, words::getWord(5, words::HeadStrideWord)), 1000) << "scales lie right behind the map";
+  EXPECT_EQ(word(run, words::getWord(6, words::HeadStrideWord)), 1000);
+  EXPECT_EQ(word(run, words::getWord(7, words::HeadStrideWord)), 2000);
+  EXPECT_EQ(word(run, words::getWord(7, words::SequenceStrideWord)), 8000);
+  fakeCUDA.all.clear();
+  ASSERT_EQ(recur_apply_summary(&own, &call, 0, 0, first, states[0], states[1]), RECUR_OK) << recur_message();
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeRightUnitWord), 1000);
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeScaleUnitWord), 1000);
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeAddUnitWord), 2000);
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeLeftUnitWord), stateSize) << "states are dense";
+  first.map_stride = mapSize - 1;
+  EXPECT_EQ(recur_apply_summary(&own, &call, 0, 0, first, states[0], states[1]), RECUR_BAD_SIZE);
+  EXPECT_STREQ(recur_message(), "gdn: the maps of a head lie 69 numbers behind those before it, and have 70");
+}
+
+TEST_F(Summaries, TakeWhatTheFirstPartKnowsThroughOthers) {
+  recur_summary parts[] = {first, second, result};
+  ASSERT_EQ(recur_apply_summaries(&own, &call, 0, 0, parts, 3, states[0]), RECUR_OK) << recur_message();
+  ASSERT_THAT(symbols(), ElementsAre("gdn_compose", "gdn_compose"));
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeLeftWord), at(first.offsets)) << "of the first the offset alone";
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeRightWord), at(second.maps));
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeResultWord), at(call.workspace));
+  EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeLeftWord), at(call.workspace));
+  EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeRightWord), at(result.maps));
+  EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeAddWord), at(result.offsets));
+  EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeResultWord), at(states[0]));
+  fakeCUDA.all.clear();
+  ASSERT_EQ(recur_apply_summaries(&own, &call, 0, 0, parts, 1, states[0]), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeOperationWord), words::ScaledOperation);
+  EXPECT_EQ(recur_apply_summaries(&own, &call, 0, 0, parts, 0, states[0]), RECUR_BAD_SIZE);
+  EXPECT_STREQ(recur_message(), "gdn: there are 0 parts; a state goes through one at least");
 }
 
 TEST_F(Summaries, TakeStatesThroughThem) {
@@ -134,6 +246,26 @@ TEST_F(Summaries, TakeStatesThroughThem) {
   EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeOperationWord), words::ScaledOperation);
   EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeLeftWord), at(call.workspace));
   EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeResultWord), at(states[0]));
+}
+
+// A thread has several rows of a column where their number is a multiple, and rows begin where vectors may.
+TEST_F(Summaries, TakeStatesThroughThemInBlocks) {
+  recur_array_info square[std::size(arrays)];
+  std::copy(std::begin(arrays), std::end(arrays), square);
+  square[2].shape[0] = keys;
+  summary.scale_size = 0;
+  own.arrays = square;
+  for (int backward : {0, 1}) {
+    fakeCUDA.all.clear();
+    ASSERT_EQ(recur_apply_summary(&own, &call, 0, backward, first, states[0], states[1]), RECUR_OK) << recur_message();
+    ASSERT_THAT(symbols(), ElementsAre("gdn_compose"));
+    EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeOperationWord), words::BlockProductOperation);
+    EXPECT_EQ(word(fakeCUDA.all[0], words::ComposeRightInnerWord), backward ? 1 : keys);
+    EXPECT_EQ(fakeCUDA.all[0].grid.front(), unsigned(units * keys / words::blockRows * keys + 127) / 128);
+  }
+  ASSERT_EQ(recur_apply_summary(&own, &call, 0, 0, first, states[0] + 1, states[1]), RECUR_OK) << recur_message();
+  EXPECT_EQ(word(fakeCUDA.all[1], words::ComposeOperationWord), words::ProductOperation)
+      << "rows begin between vectors";
 }
 
 TEST_F(Summaries, OfTwoPartsAreProductsWithMoreDigits) {
