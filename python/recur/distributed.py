@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import threading
+import weakref
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 import torch
@@ -99,11 +101,12 @@ class Processes:
 
     _steps: ClassVar[dict[str, int]] = {}  # what this process has begun in each group: calls, and gradients of calls
 
-    def __init__(self, name: str, group: Any) -> None:
+    def __init__(self, name: str, group: Any, place: tuple[int, int] | None = None) -> None:
         self.name = name
         self.group = group
-        self.rank = dist.get_rank(group)
-        self.count = dist.get_world_size(group)
+        place = place or (dist.get_rank(group), dist.get_world_size(group))
+        self.rank: int = place[0]
+        self.count: int = place[1]
 
     def begin(self) -> None:
         """Leaves word that this process takes part from here on, for those that wait in vain."""
@@ -162,7 +165,10 @@ class Processes:
         own = own.contiguous()
         everyone = own.new_empty((self.count, *own.shape))
         try:
-            dist.all_gather(list(everyone.unbind(0)), own, group=self.group)
+            if own.is_cuda:
+                dist.all_gather_into_tensor(everyone, own, group=self.group)
+            else:
+                dist.all_gather(list(everyone.unbind(0)), own, group=self.group)
         except RuntimeError as error:
             self._raise_in_vain(error)
         return everyone
@@ -281,8 +287,8 @@ class Part:
         return range(number, self.number, -1)
 
 
-#: What a part gives to the others and gets from all parts, at each exchange; and what it computes.
-Exchanges = Generator[list[torch.Tensor], list[torch.Tensor], "tuple[list[Any], list[Any]]"]
+#: What a part gives to the others and gets from all parts, `[parts, ...]`, at each exchange; and what it computes.
+Exchanges = Generator[torch.Tensor, torch.Tensor, "tuple[list[Any], list[Any]]"]
 
 
 def exchange_together(processes: Processes, layout: Layout, parts: Sequence[Exchanges]) -> list[tuple[list[Any], list[Any]]]:
@@ -298,10 +304,31 @@ def exchange_together(processes: Processes, layout: Layout, parts: Sequence[Exch
                 results[place] = stop.value
         if not asked:
             return results
-        sizes = [buffer.shape[2] for buffer in asked[0]]
-        own = torch.stack([torch.cat(buffers, dim=2) for buffers in asked])
-        everyone = layout.order(processes.gather(own))
-        answers = [[part.contiguous() for part in everyone.split(sizes, dim=3)]] * len(parts)
+        own = asked[0][None] if len(asked) == 1 else torch.stack(asked)
+        answers = [layout.order(processes.gather(own))] * len(parts)
+
+
+class Columns:
+    """Where the summaries of a level lie in what is exchanged, which has a row for each head of a sequence: behind one another each
+    one's map, where it is exchanged, and its offset."""
+
+    def __init__(self, shapes: Sequence[summaries.Shape], level: Sequence[int], has_maps: Sequence[bool]) -> None:
+        self.level = list(level)
+        self.maps: dict[int, slice] = {}
+        self.offsets: dict[int, slice] = {}
+        self.size = 0
+        for i, has_map in zip(level, has_maps):
+            for columns, size in ((self.maps, shapes[i].map_size if has_map else 0), (self.offsets, shapes[i].offset_size)):
+                columns[i] = slice(self.size, self.size + size)
+                self.size += size
+
+    def get_maps(self, i: int, rows: torch.Tensor) -> torch.Tensor:
+        """The columns of a map."""
+        return rows[..., self.maps[i]]
+
+    def get_offsets(self, i: int, rows: torch.Tensor) -> torch.Tensor:
+        """The columns of an offset."""
+        return rows[..., self.offsets[i]]
 
 
 # ---- The call ----
@@ -318,7 +345,25 @@ class _Piece:
     offsets: torch.Tensor | None
 
     def cut(self, given: Sequence[Any], inputs: int) -> list[Any]:
+        if self.begin == 0 and self.end == given[0].shape[1]:
+            return list(given)
         return [x if i >= inputs or x is None else x[:, self.begin : self.end] for i, x in enumerate(given)]
+
+
+class _Kernels:
+    """What calls of one kind are computed by."""
+
+    def __init__(self, recurrence: Recurrence, given: Sequence[torch.Tensor], backward: bool) -> None:
+        self.loaded, self.heads, self.shapes = obtain(recurrence, given, backward)
+        self.state_shapes = [shape for _, kind, _, _, shape in self.loaded.kernel.arrays if kind == "state"]
+        self.levels = [Columns(self.shapes, level, [True] * len(level)) for level in summaries.list_levels(self.shapes)]
+        self.backward_levels = [
+            Columns(self.shapes, level, [self.shapes[i].has_backward_map for i in level])
+            for level in summaries.list_backward_levels(self.shapes)
+        ]
+        # States begin as what is given, or zero, and their summaries are of one level.
+        self.know_start = not any(state.has_start for state in recurrence.declaration.states) and not any(shape.needs for shape in self.shapes)
+        self.calls_of_none: dict[tuple[int, int, int], PartCall] = {}  # by the thread, and how many sequences and heads there are
 
 
 class _Run:
@@ -331,13 +376,14 @@ class _Run:
         self.given = list(given)
         self.inputs = len(recurrence.declaration.inputs)
         self.is_dense = not part.is_packed
-        self.loaded, self.heads = obtain(recurrence, given, backward)
+        self.kernels = kernels = plan.obtain(recurrence, given, backward)
+        self.loaded, self.heads, self.shapes, self.state_shapes = kernels.loaded, kernels.heads, kernels.shapes, kernels.state_shapes
         self.kernel, self.output_types = self.loaded.kernel, self.loaded.output_types
-        self.shapes = summaries.list_shapes(recurrence, self.kernel)
-        self.state_shapes = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "state"]
+        self.wanted: list[bool] | None = None  # gradients of inputs and params, where any are
         self.states_before: list[torch.Tensor | None] = []  # of the sequence that begins elsewhere
         self.maps: dict[int, torch.Tensor] = {}  # of all parts, or of this one, by the summary
         self.head_maps: dict[int, torch.Tensor] = {}  # of all parts, of the heads that this process goes through
+        self.kept: dict[tuple[int, int], tuple[list[torch.Tensor], int]] = {}  # what calls forward leave for those backward, by their sequences
 
     # The sequences of this process: the first one may go on from another process, the last one on to another.
 
@@ -357,11 +403,22 @@ class _Run:
         return self.given[0].shape[0] if self.is_dense else 1
 
     def _call(self, piece: _Piece, initials: Sequence[Any]) -> PartCall:
-        return PartCall(self.recurrence, self.loaded, piece.cut(self.given, self.inputs), initials, piece.offsets)
+        offsets = None if self.part.own.is_inside else piece.offsets  # of the one sequence that there is
+        return PartCall(self.recurrence, self.loaded, piece.cut(self.given, self.inputs), initials, offsets)
 
-    def _call_of_none(self, given: Sequence[Any]) -> PartCall:
-        """A call that says of how many heads summaries are put together."""
-        return PartCall(self.recurrence, self.loaded, given, None, None)
+    def _call_of_none(self, units: int, heads: int) -> PartCall:
+        """A call of no tokens, which says of how many heads summaries are put together: of all of each sequence, or of one of each of as
+        many sequences."""
+        key = (threading.get_ident(), units, heads)
+        call = self.kernels.calls_of_none.get(key)
+        if call is None:
+            is_whole = heads == self.heads
+            given = [
+                x.new_empty((units, 0, x.shape[2] if is_whole else heads, *x.shape[3:]) if i < self.inputs else (heads, *x.shape[1:]))
+                for i, x in enumerate(self.given)
+            ]
+            call = self.kernels.calls_of_none[key] = PartCall(self.recurrence, self.loaded, given, None, None)
+        return call
 
     # Forward
 
@@ -369,9 +426,12 @@ class _Run:
         """Outputs, and the states behind each sequence of this part."""
         own = self.part.own
         count = self._count()
-        rest = self._compute(1 if own.begins_inside else 0, count, initials) if count > own.begins_inside else None
+        is_later = self._makes_summary() and not own.begins_inside
+        rest = self._compute(1 if own.begins_inside else 0, count, initials) if count > own.begins_inside and not is_later else None
         known = [state[-self._units() :] for state in rest[1]] if rest and own.ends_inside and not own.is_inside else None
-        yield from self._exchange(known)
+        yield from self._exchange(initials, known)
+        if is_later:
+            return self._compute(0, count, initials)
         ahead = self._compute(0, 1, self.states_before) if own.begins_inside and count else None
         parts = [part for part in (ahead, rest) if part]
         if not parts:  # no tokens of any sequence
@@ -396,8 +456,21 @@ class _Run:
         piece = self._piece(first, last)
         given = piece.cut(self.given, self.inputs)
         starts = self._start(piece, initials)
-        outputs, states, _ = tensors.run_keeping(self.recurrence, given, starts, None, True, piece.offsets, False)
+        if self.wanted is None:
+            return tensors.run_again(self.recurrence, given, starts, piece.offsets)
+        known, all_wanted = self._ask(piece.offsets)
+        names = self.recurrence.name_wanted(all_wanted, known.has_initial)
+        outputs, states, kept = tensors.run_keeping(
+            self.recurrence, given, starts, None, True, piece.offsets, False, gradients=names, training=known
+        )
+        self.kept[first, last] = kept, known.interval
         return outputs, states
+
+    def _ask(self, offsets: Any) -> tuple[tensors._Call, list[bool]]:
+        """What calls are forward and backward, whose gradients go on to all states before them."""
+        assert self.wanted is not None
+        states = [True] * len(self.state_shapes)
+        return tensors._Call(self.recurrence, states, True, offsets, None, False, None, packed=offsets is not None), [*self.wanted, *states]
 
     def _start(self, piece: _Piece, initials: Sequence[Any]) -> list[Any]:
         """The states before the sequences of a piece, of those of all of this process."""
@@ -405,47 +478,57 @@ class _Run:
             return list(initials)
         return [state if state is None else state[piece.first : piece.last] for state in initials]
 
-    def _exchange(self, known: Sequence[torch.Tensor] | None) -> Generator[list[torch.Tensor], list[torch.Tensor], None]:
+    def _makes_summary(self) -> bool:
+        """Whether the part's summary leads to the state behind it. Where the first state is known the state is, but only when all of the
+        part is computed, which the others would wait for."""
+        own = self.part.own
+        others_wait = self.is_dense and own.ends_inside and self.plan.processes.count > 1
+        return own.is_inside or (others_wait and self.kernels.know_start)
+
+    def _exchange(self, initials: Sequence[Any], known: Sequence[torch.Tensor] | None) -> Generator[torch.Tensor, torch.Tensor, None]:
         """Leaves the states before this process's first sequence, where it begins elsewhere."""
         part, own = self.part, self.part.own
         self.states_before = [None] * len(self.state_shapes)
         if not self._crosses():
             return
-        units, heads = self._units(), self.heads
-        like = self.given[0]
-        piece = self._piece(0, 1) if own.is_inside else None
-        for level in summaries.list_levels(self.shapes):
-            buffers = []
+        piece = self._piece(0, 1) if self._makes_summary() else None
+        for columns in self.kernels.levels:
+            level = columns.level
+            rows = self._allocate(columns, piece is not None)
             call = self._call(piece, self.states_before) if piece else None
             for i in level:
-                shape = self.shapes[i]
-                maps = like.new_zeros((units, heads, shape.map_size), dtype=torch.float32)
-                offsets = like.new_zeros((units, heads, shape.offset_size), dtype=torch.float32)
+                maps, offsets, state = columns.get_maps(i, rows), columns.get_offsets(i, rows), self.shapes[i].state
                 if call:
                     call.summarise(i, maps, offsets)
+                    if not own.begins_inside and initials and initials[state] is not None:
+                        behind = torch.empty_like(initials[state], memory_format=torch.contiguous_format)
+                        call.apply(i, False, maps, offsets, initials[state].contiguous(), behind)
+                        offsets.copy_(behind.reshape(offsets.shape))
                 elif known is not None:
-                    offsets.copy_(known[shape.state].reshape(offsets.shape))
-                buffers += [maps, offsets]
+                    offsets.copy_(known[state].reshape(offsets.shape))
             way = self._choose_exchange(level)
             if way != "all-gather":
-                self.maps.update(zip(level, buffers[::2]))
-                (self._scan if way == "scan" else self._share_heads)(level, buffers, False, self.states_before)
+                self.maps.update((i, columns.get_maps(i, rows)) for i in level)
+                (self._scan if way == "scan" else self._share_heads)(columns, rows, False, self.states_before)
                 continue
-            everyone = iter((yield buffers))
+            everyone = yield rows
             for i in level:
-                maps, offsets = next(everyone), next(everyone)
-                self.maps[i] = maps
+                self.maps[i] = columns.get_maps(i, everyone)
                 if own.begins_inside:
-                    self.states_before[self.shapes[i].state] = self._walk(i, part.find_before(), maps, offsets, backward=False)
+                    offsets = columns.get_offsets(i, everyone)
+                    self.states_before[self.shapes[i].state] = self._walk(i, part.find_before(), self.maps[i], offsets, backward=False)
+
+    def _allocate(self, columns: Columns, is_written: bool) -> torch.Tensor:
+        """What this part gives to others; zeros unless all of it is written."""
+        make = self.given[0].new_empty if is_written else self.given[0].new_zeros
+        return make((self._units(), self.heads, columns.size), dtype=torch.float32)
 
     def _walk(self, i: int, ranks: range, maps: torch.Tensor, offsets: torch.Tensor, backward: bool) -> torch.Tensor:
         """The state that the first of the processes knows, taken through what the others make of it."""
-        call = self._call_of_none(self._crossing())
-        first, *others = ranks
-        state = offsets[first].clone()
-        for rank in others:
-            call.apply(i, backward, maps[rank], offsets[rank], state, state)
-        return state.reshape(*state.shape[:2], *self.state_shapes[self.shapes[i].state])
+        state = offsets.new_empty((*offsets.shape[1:3], *self.state_shapes[self.shapes[i].state]))
+        call = self._call_of_none(self._units(), self.heads)
+        call.apply_all(i, backward, [(maps[rank], offsets[rank]) for rank in ranks], state)
+        return state
 
     def _choose_exchange(self, level: Sequence[int]) -> str:
         """How this level's summaries are exchanged, of calls backward as of calls forward."""
@@ -455,59 +538,56 @@ class _Run:
         maps, offsets = (4 * rows * sum(sizes) for sizes in zip(*((self.shapes[i].map_size, self.shapes[i].offset_size) for i in level)))
         return scale.choose_exchange(self.plan.layout.count, rows, maps, offsets)
 
-    def _share_heads(self, level: Sequence[int], buffers: list[torch.Tensor], backward: bool, states: list[Any]) -> None:
+    def _share_heads(self, columns: Columns, own_rows: torch.Tensor, backward: bool, states: list[Any]) -> None:
         """The same as `_scan`, where each process goes through the summaries of all parts for some of the heads, and gives each
         process the state that it goes on from."""
         processes, count, rank = self.plan.processes, self.plan.layout.count, self.part.number
         rows = self._units() * self.heads
         shares = [rows * (i + 1) // count - rows * i // count for i in range(count)]
-        own_rows = shares[rank]
-        sizes = [buffer.shape[2] for buffer in buffers]
-        flat = torch.cat(buffers, dim=2).reshape(rows, sum(sizes))
-        everyone = processes.share(flat, shares, [own_rows] * count).reshape(count, own_rows, sum(sizes))
-        parts = iter(part.contiguous() for part in everyone.split(sizes, dim=2))
-        found = []
-        for i in level:
-            maps, offsets = next(parts), next(parts)
+        own = shares[rank]
+        everyone = processes.share(own_rows.reshape(rows, columns.size), shares, [own] * count).reshape(count, own, columns.size)
+        found = Columns(self.shapes, columns.level, [False] * len(columns.level))
+        answers = everyone.new_empty((count, own, found.size))
+        for i in columns.level:
+            maps = columns.get_maps(i, everyone)
             if backward and not self.shapes[i].has_backward_map:
                 maps = self.head_maps[i]
             elif not backward:
                 self.head_maps[i] = maps
-            found.append(self._walk_all(i, backward, maps, offsets))
-        answers = torch.cat(found, dim=2).reshape(count * own_rows, sum(sizes[1::2]))
-        got = processes.share(answers, [own_rows] * count, shares)
-        own = self.part.own
-        if own.ends_inside if backward else own.begins_inside:
-            for i, state in zip(level, got.split(sizes[1::2], dim=1)):
+            self._walk_all(i, backward, maps, columns.get_offsets(i, everyone), found.get_offsets(i, answers))
+        got = processes.share(answers.reshape(count * own, found.size), [own] * count, shares)
+        if self.part.own.ends_inside if backward else self.part.own.begins_inside:
+            for i in columns.level:
                 shape = self.shapes[i].state
-                states[shape] = state.reshape(self._units(), self.heads, *self.state_shapes[shape]).contiguous()
+                state = found.get_offsets(i, got).reshape(self._units(), self.heads, *self.state_shapes[shape])
+                states[shape] = state.contiguous()
 
-    def _walk_all(self, i: int, backward: bool, maps: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        """For each part the state before it, or the cotangent behind it, of a few heads; zeros where it needs none. All are
-        `[parts, heads, ...]`."""
-        found = torch.zeros_like(offsets)
+    def _walk_all(self, i: int, backward: bool, maps: torch.Tensor, offsets: torch.Tensor, found: torch.Tensor) -> None:
+        """For each part the state before it, or the cotangent behind it, of a few heads; of the first one anything, for it needs none.
+        All are `[parts, heads, ...]`."""
         count, heads = offsets.shape[:2]
         if heads == 0:
-            return found
-        few = [x[:1, :0, :1].expand(heads, 0, 1, *x.shape[3:]) if at < self.inputs else x[:1] for at, x in enumerate(self.given)]
-        call = self._call_of_none(few)
+            return
+        call = self._call_of_none(heads, 1)
         order = range(count - 1, -1, -1) if backward else range(count)
+        state = None
         for number, following in itertools.pairwise(order):
-            if self.part.shares[number].is_inside:
-                call.apply(i, backward, maps[number], offsets[number], found[number], found[following])
+            part = (maps[number], offsets[number])
+            if self.part.shares[number].is_inside and state is not None:
+                behind = torch.empty_like(state)
+                call.apply(i, backward, *part, state, behind)
+                state = behind
             else:
-                found[following].copy_(offsets[number])
-        return found
+                state = offsets[number].contiguous()
+            found[following].copy_(state)
 
-    def _scan(self, level: Sequence[int], buffers: list[torch.Tensor], backward: bool, states: list[Any]) -> None:
+    def _scan(self, columns: Columns, own: torch.Tensor, backward: bool, states: list[Any]) -> None:
         """Leaves among `states` what the processes before this one make of the state that one of them knows, or, of cotangents,
         those behind it. At each step a process takes in twice as many others, of which it gets one summary."""
         shares, count = self.part.shares, self.plan.layout.count
         sign = -1 if backward else 1
         place = self.part.number
-        sizes = [buffer.shape[2] for buffer in buffers]
-        own = torch.cat(buffers, dim=2)
-        call = self._call_of_none(self._crossing())
+        call = self._call_of_none(self._units(), self.heads)
 
         def knows(number: int, reach: int) -> bool:
             """Whether so many parts, of which this is the last that a state goes through, have one that knows its state."""
@@ -524,32 +604,24 @@ class _Run:
             gives = 0 <= target < count and not knows(target, reach)
             got = self.plan.processes.pass_on(own, target if gives else None, place - sign * reach if wants else None)
             if got is not None:
-                own_parts, got_parts = (iter([part.contiguous() for part in one.split(sizes, dim=2)]) for one in (own, got))
-                joined = []
+                joined = torch.zeros_like(own)
                 is_known = knows(place - sign * reach, reach)
-                for i in level:
-                    own_maps, own_offsets = next(own_parts), next(own_parts)
-                    maps, offsets = next(got_parts), next(got_parts)
-                    mine, theirs = (own_maps, own_offsets), (maps, offsets)
-                    new_maps, new_offsets = torch.zeros_like(own_maps), torch.empty_like(own_offsets)
+                for i in columns.level:
+                    mine, theirs, new = ((columns.get_maps(i, one), columns.get_offsets(i, one)) for one in (own, got, joined))
                     if is_known:  # its offsets are a state
-                        call.apply(i, backward, *mine, offsets, new_offsets)
+                        state = torch.empty_like(theirs[1], memory_format=torch.contiguous_format)
+                        call.apply(i, backward, *mine, theirs[1].contiguous(), state)
+                        new[1].copy_(state)
                     else:
-                        result = (new_maps, new_offsets)
-                        call.combine(i, backward, *((mine, theirs) if backward else (theirs, mine)), result)
-                    joined += [new_maps, new_offsets]
-                own = torch.cat(joined, dim=2)
+                        call.combine(i, backward, *((mine, theirs) if backward else (theirs, mine)), new)
+                own = joined
             reach *= 2
-        last = torch.cat(own.split(sizes, dim=2)[1::2], dim=2)
+        last = torch.cat([columns.get_offsets(i, own) for i in columns.level], dim=2)
         got = self.plan.processes.pass_on(last, place + sign if cross(place + sign) else None, place - sign if cross(place) else None)
         if got is not None:
-            for i, state in zip(level, got.split(sizes[1::2], dim=2)):
+            for i, state in zip(columns.level, got.split([self.shapes[i].offset_size for i in columns.level], dim=2)):
                 shape = self.shapes[i].state
                 states[shape] = state.reshape(*state.shape[:2], *self.state_shapes[shape]).contiguous()
-
-    def _crossing(self) -> list[torch.Tensor]:
-        """Inputs and params of no tokens, for a call that says how many heads there are of the sequences that cross."""
-        return [x if i >= self.inputs else x[:, :0] for i, x in enumerate(self.given)]
 
     # Backward
 
@@ -560,9 +632,12 @@ class _Run:
         own = self.part.own
         count = self._count()
         behind = 1 if own.ends_inside else 0
-        rest = self._derive(0, count - behind, initials, cotangents, finals, wanted) if count > behind else None
+        is_later = self._makes_backward_summary(finals) and not own.ends_inside
+        rest = self._derive(0, count - behind, initials, cotangents, finals, wanted) if count > behind and not is_later else None
         known = [state[: self._units()] for state in rest[1]] if rest and own.begins_inside and not own.is_inside else None
-        after = yield from self._exchange_back(known, cotangents)
+        after = yield from self._exchange_back(known, cotangents, finals)
+        if is_later:
+            return self._derive(0, count, initials, cotangents, finals, wanted)
         last = self._derive(count - 1, count, initials, cotangents, after, wanted) if own.ends_inside and count else None
         parts = [part for part in (rest, last) if part]
         if not parts:
@@ -603,56 +678,66 @@ class _Run:
             for state, shape in zip(self._starts(piece, initials), self.state_shapes)
         ]
         outputs = [None if x is None else x[:, piece.begin : piece.end].contiguous() for x in cotangents]
+        self.wanted = list(wanted)
         ends = [None if x is None else x if self.is_dense or len(x) == sequences else x[piece.first : piece.last] for x in finals]
         ends = [None if x is None else x.contiguous() for x in ends]
-        all_wanted = [*wanted, *[True] * len(starts)]
-        found = iter(
-            tensors._backward(
-                [*given, *starts], piece.offsets, [*outputs, *ends], self.recurrence.handle, [True] * len(starts), False, True, all_wanted, [], 0
-            )
-        )
+        known, all_wanted = self._ask(piece.offsets)
+        kept, interval = self.kept.get((first, last), ([], 0))
+        found = iter(tensors._differentiate(known, [*given, *starts], [*outputs, *ends], all_wanted, kept, interval))
         gradients = [next(found) if is_wanted else None for is_wanted in wanted]
         return gradients, list(found)
 
+    def _makes_backward_summary(self, finals: Sequence[Any]) -> bool:
+        """The same as `_makes_summary`, of cotangents. Those behind the last part are known, and are zero if nobody gives any."""
+        own = self.part.own
+        others_wait = self.is_dense and own.begins_inside and self.plan.processes.count > 1
+        is_zero = all(final is None for final in finals) and not any(shape.needs for shape in self.shapes)
+        return own.is_inside or (others_wait and is_zero)
+
     def _exchange_back(
-        self, known: Sequence[torch.Tensor] | None, cotangents: Sequence[Any]
-    ) -> Generator[list[torch.Tensor], list[torch.Tensor], list[Any]]:
+        self, known: Sequence[torch.Tensor] | None, cotangents: Sequence[Any], finals: Sequence[Any]
+    ) -> Generator[torch.Tensor, torch.Tensor, list[Any]]:
         """The cotangents of the states behind this process's last sequence, where it ends elsewhere."""
         part, own = self.part, self.part.own
         after: list[Any] = [None] * len(self.state_shapes)
         if not self._crosses():
             return after
-        units, heads = self._units(), self.heads
-        like = self.given[0]
-        piece = self._piece(0, 1) if own.is_inside else None
+        piece = self._piece(0, 1) if self._makes_backward_summary(finals) else None
         outputs = [None if x is None else x.contiguous() for x in cotangents]
-        for level in summaries.list_backward_levels(self.shapes):
-            buffers = []
+        for columns in self.kernels.backward_levels:
+            level = columns.level
+            rows = self._allocate(columns, piece is not None)
             call = self._call(piece, self.states_before) if piece else None
             for i in level:
                 shape = self.shapes[i]
-                maps = like.new_zeros((units, heads, shape.map_size if shape.has_backward_map else 0), dtype=torch.float32)
-                offsets = like.new_zeros((units, heads, shape.offset_size), dtype=torch.float32)
+                maps, offsets = columns.get_maps(i, rows) if shape.has_backward_map else None, columns.get_offsets(i, rows)
                 if call:
-                    call.summarise_backward(i, outputs, after, maps if shape.has_backward_map else None, offsets)
+                    call.summarise_backward(i, outputs, after, maps, offsets)
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
-                buffers += [maps, offsets]
             way = self._choose_exchange(level)
             if way == "scan":
-                pairs = zip(level, buffers[::2], buffers[1::2])
-                self._scan(level, [x for i, maps, own in pairs for x in (maps if maps.shape[2] else self.maps[i], own)], True, after)
+                self._scan_back(level, columns, rows, after)
                 continue
             if way == "heads":
-                self._share_heads(level, buffers, True, after)
+                self._share_heads(columns, rows, True, after)
                 continue
-            everyone = iter((yield buffers))
+            everyone = yield rows
             for i in level:
-                own_maps, offsets = next(everyone), next(everyone)
-                maps = own_maps if self.shapes[i].has_backward_map else self.maps[i]
+                maps = columns.get_maps(i, everyone) if self.shapes[i].has_backward_map else self.maps[i]
                 if own.ends_inside:
+                    offsets = columns.get_offsets(i, everyone)
                     after[self.shapes[i].state] = self._walk(i, part.find_behind(), maps, offsets, backward=True)
         return after
+
+    def _scan_back(self, level: Sequence[int], columns: Columns, rows: torch.Tensor, after: list[Any]) -> None:
+        """A scan, for which each part gives its maps too."""
+        whole = Columns(self.shapes, level, [True] * len(level))
+        own = self._allocate(whole, True)
+        for i in level:
+            whole.get_maps(i, own).copy_(columns.get_maps(i, rows) if self.shapes[i].has_backward_map else self.maps[i])
+            whole.get_offsets(i, own).copy_(columns.get_offsets(i, rows))
+        self._scan(whole, own, True, after)
 
 
 @dataclass(frozen=True)
@@ -662,6 +747,14 @@ class _Plan:
     processes: Processes
     layout: Layout
     parts: tuple[Part, ...]  # of this process
+    kernels: dict[bool, _Kernels] = field(default_factory=dict)
+
+    def obtain(self, recurrence: Recurrence, given: Sequence[torch.Tensor], backward: bool) -> _Kernels:
+        """The kernels of the call, which all calls of the plan have."""
+        found = self.kernels.get(backward)
+        if found is None:
+            found = self.kernels[backward] = _Kernels(recurrence, given, backward)
+        return found
 
     def cut(self, tokens: int) -> list[slice]:
         """Where the tokens of each of this process's parts lie among its own."""
@@ -671,6 +764,8 @@ class _Plan:
 
 def _cut(arrays: Sequence[Any], inputs: int, tokens: slice) -> list[Any]:
     """Of inputs, and whatever else there is for each token, those of a part; params stay."""
+    if tokens.start == 0 and all(x is None or tokens.stop == x.shape[1] for x in arrays[:inputs]):
+        return list(arrays)
     return [x if x is None or place >= inputs else x[:, tokens] for place, x in enumerate(arrays)]
 
 
@@ -681,27 +776,38 @@ def _pick(part: Part, states: Sequence[Any]) -> list[Any]:
     return [None if part.own.begins_inside else state for state in states]
 
 
+def _compute(
+    recurrence: Recurrence, plan: _Plan, has_initial: Sequence[bool], values: Sequence[torch.Tensor], needed: Sequence[bool] | None
+) -> tuple[tuple[torch.Tensor, ...], list[_Run]]:
+    """Outputs of this process's tokens, and the states behind each of its parts; `needed` says which gradients will be."""
+    inputs = len(recurrence.declaration.inputs)
+    count = inputs + len(recurrence.declaration.params)
+    rest = iter(values[count:])
+    initials = [next(rest) if there else None for there in has_initial]
+    backward = needed is not None and any(needed)
+    runs = []
+    for part, cut in zip(plan.parts, plan.cut(values[0].shape[1])):
+        run = _Run(recurrence, plan, part, _cut(values[:count], inputs, cut), backward)
+        run.wanted = list(needed[:count]) if needed is not None and backward else None
+        runs.append(run)
+    made = exchange_together(plan.processes, plan.layout, [run.forward(_pick(run.part, initials)) for run in runs])
+    outputs = made[0][0] if len(made) == 1 else [torch.cat(pieces, dim=1) for pieces in zip(*(part[0] for part in made))]
+    return (*outputs, *(state for _, states in made for state in states)), runs
+
+
 class _Shared(torch.autograd.Function):  # type: ignore[misc]
     """Outputs of this process's tokens, and the states behind each of its parts."""
 
     @staticmethod
     def forward(ctx: Any, name: str, plan: _Plan, has_initial: Sequence[bool], *values: torch.Tensor) -> Any:
         recurrence = REGISTRY[name]
-        inputs = len(recurrence.declaration.inputs)
-        count = inputs + len(recurrence.declaration.params)
-        rest = iter(values[count:])
-        initials = [next(rest) if there else None for there in has_initial]
-        cuts = plan.cut(values[0].shape[1])
-        backward = any(ctx.needs_input_grad)
-        runs = [_Run(recurrence, plan, part, _cut(values[:count], inputs, cut), backward) for part, cut in zip(plan.parts, cuts)]
-        made = exchange_together(plan.processes, plan.layout, [run.forward(_pick(run.part, initials)) for run in runs])
-        outputs = made[0][0] if len(made) == 1 else [torch.cat(pieces, dim=1) for pieces in zip(*(part[0] for part in made))]
-        ctx.runs, ctx.plan, ctx.outputs, ctx.has_initial = runs, plan, len(outputs), has_initial
+        results, runs = _compute(recurrence, plan, has_initial, values, ctx.needs_input_grad[3:])
+        ctx.runs, ctx.plan, ctx.outputs, ctx.has_initial = runs, plan, len(recurrence.declaration.outputs), has_initial
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*values)
         for run in runs:
             run.given = []  # which are saved as autograd wants it
-        return (*outputs, *(state for _, states in made for state in states))
+        return results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
@@ -718,7 +824,8 @@ class _Shared(torch.autograd.Function):  # type: ignore[misc]
             first = ctx.outputs + place * states
             outputs = _cut(cotangents[: ctx.outputs], ctx.outputs, cut)
             asked.append(run.backward(_pick(run.part, initials), outputs, cotangents[first : first + states], wanted))
-        plan.processes.begin()
+        if not given[0].is_cuda:
+            plan.processes.begin()
         made = exchange_together(plan.processes, plan.layout, asked)
         for run in runs:
             run.given = []
@@ -760,43 +867,36 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: A
         raise ArgumentError(f"{name}: group= needs torch.distributed: call torch.distributed.init_process_group first")
     if group is True:
         group = dist.group.WORLD
-    processes = Processes(name, group)
-    if processes.rank < 0:
-        raise ArgumentError(f"{name}: this process is not in the group")
-    problem, facts, prepared = None, None, None
+    known = _plans.setdefault(group, {})
+    problem, prepared, key, is_derived = None, None, None, False
     try:
         if layout not in LAYOUTS:
             raise ArgumentError(f"{name}: layout is one of {', '.join(LAYOUTS)}, and not {layout!r}")
         prepared = _prepare(recurrence, given, chosen)
         whole, arrays, states, ends = prepared
-        if not processes.can_exchange(arrays[0].device):
-            raise ArgumentError(
-                f"{name}: a tensor is on {arrays[0].device}, and the group exchanges nothing that lies there; "
-                'init_process_group("cpu:gloo,cuda:nccl") makes one that does'
-            )
         is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
-        shapes = [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]]
-        kernel = repr((is_derived, whole.handle, [str(x.dtype) for x in arrays], shapes))
-        heads = PartCall(whole, None, arrays, None, None).call.heads
-        if layout == "zigzag" and arrays[0].shape[1] % 2:
-            raise ArgumentError(f"{name}: with layout='zigzag' a process has two parts of as many tokens each, and T is {arrays[0].shape[1]}")
-        facts = Facts(arrays[0].shape[0], heads[0], layout, repr(ends), kernel, arrays[0].shape[1])
+        if arrays[0].is_cuda and ends is None:
+            key = (whole.handle, layout, is_derived, *[(x.shape, x.dtype) for x in arrays])
     except (ArgumentError, ValueError) as error:
         problem = error
-    processes.begin()
-    tokens = processes.agree(facts, problem, processes.find_place(given))
+    found = known.get(key) if key else None
+    if found is None:
+        plan = _agree(name, group, layout, prepared, problem, is_derived)
+        if key:
+            if len(known) >= _MOST_PLANS:
+                known.clear()
+            known[key] = (plan.processes.rank, plan.processes.count), plan.layout, plan.parts, plan.kernels
+    else:
+        place, *rest = found
+        plan = _Plan(Processes(name, group, place), *rest)
     assert prepared is not None
     whole, arrays, states, ends = prepared
-    if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
-        raise ArgumentError(f"{name}: the offsets go from {ends[0]} to {ends[-1]}; they are those of all processes' tokens, of which there are {sum(tokens)}")
-    lies = Layout(layout, processes.count)
-    shares = tuple(share_out(lies.count_tokens(tokens), ends))
-    parts = tuple(Part(number, shares, ends is not None) for number in lies.list_parts(processes.rank))
+    parts = plan.parts
     if ends is None and all(part.own.begins_inside for part in parts):
         states = [None] * len(states)
     has_initial = [state is not None for state in states]
-    plan = _Plan(processes, lies, parts)
-    results = _Shared.apply(whole.handle, plan, has_initial, *arrays, *[state for state in states if state is not None])
+    values = (*arrays, *[state for state in states if state is not None])
+    results = _Shared.apply(whole.handle, plan, has_initial, *values) if is_derived else _compute(whole, plan, has_initial, values, None)[0]
     count = len(whole.declaration.outputs)
     outputs = list(results[:count])
     if not chosen.wants_final:
@@ -808,6 +908,52 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: A
         there = [state for state in placed if state is not None]
         finals.append(sum(there[1:], there[0]) if there else None)
     return whole.arrange(outputs, finals, True)
+
+
+#: Of each group, what its processes found out together of calls on GPUs. There it is found out once for all calls of dense sequences that
+#: are like each other: to compare makes the processor wait for the others, while the exchange that follows is the GPU's. How many tokens others
+#: have of dense sequences has no part in what a process does. A plan, but for the group, which may be gone: rank and count of processes, and the rest.
+_plans: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], tuple[Any, ...]]] = weakref.WeakKeyDictionary()
+_MOST_PLANS = 1024
+
+
+def _agree(name: str, group: Any, layout: str, prepared: _Prepared | None, problem: Exception | None, is_derived: bool) -> _Plan:
+    """Compares with the other processes what each gives, and shares the tokens out. A process that refuses the call takes part."""
+    processes = Processes(name, group)
+    if processes.rank < 0:
+        raise ArgumentError(f"{name}: this process is not in the group")
+    facts = None
+    if prepared is not None and problem is None:
+        try:
+            facts = _state_facts(processes, prepared, layout, is_derived)
+        except (ArgumentError, ValueError) as error:
+            problem = error
+    processes.begin()
+    tokens = processes.agree(facts, problem, processes.find_place([] if prepared is None else prepared[1]))
+    assert prepared is not None
+    ends = prepared[3]
+    if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
+        raise ArgumentError(f"{name}: the offsets go from {ends[0]} to {ends[-1]}; they are those of all processes' tokens, of which there are {sum(tokens)}")
+    lies = Layout(layout, processes.count)
+    shares = tuple(share_out(lies.count_tokens(tokens), ends))
+    return _Plan(processes, lies, tuple(Part(number, shares, ends is not None) for number in lies.list_parts(processes.rank)))
+
+
+def _state_facts(processes: Processes, prepared: _Prepared, layout: str, is_derived: bool) -> Facts:
+    """What the call is on this process, if it can be made."""
+    name = processes.name
+    whole, arrays, _, ends = prepared
+    if not processes.can_exchange(arrays[0].device):
+        raise ArgumentError(
+            f"{name}: a tensor is on {arrays[0].device}, and the group exchanges nothing that lies there; "
+            'init_process_group("cpu:gloo,cuda:nccl") makes one that does'
+        )
+    shapes = [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]]
+    kernel = repr((is_derived, whole.handle, [str(x.dtype) for x in arrays], shapes))
+    heads = PartCall(whole, None, arrays, None, None).call.heads
+    if layout == "zigzag" and arrays[0].shape[1] % 2:
+        raise ArgumentError(f"{name}: with layout='zigzag' a process has two parts of as many tokens each, and T is {arrays[0].shape[1]}")
+    return Facts(arrays[0].shape[0], heads[0], layout, repr(ends), kernel, arrays[0].shape[1])
 
 
 def _place(state: torch.Tensor, own: Share, ends: Sequence[int] | None) -> Any:
@@ -827,9 +973,11 @@ def hash_of(fact: str) -> int:
     return int.from_bytes(hashlib.sha256(fact.encode()).digest()[:7], "little")
 
 
-def _prepare(
-    recurrence: Recurrence, given: list[Any], chosen: CallOptions
-) -> tuple[Recurrence, list[torch.Tensor], list[Any], list[int] | None]:
+#: The recurrence with all of its states, inputs and params, initial states, and offsets.
+_Prepared = tuple["Recurrence", list[torch.Tensor], list[Any], "list[int] | None"]
+
+
+def _prepare(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> _Prepared:
     """The recurrence with all of its states, and what a process gives, checked as far as one process can."""
     name = recurrence.name
     for tensor in given:

@@ -11,19 +11,35 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import torch as tensors
+from .summaries import Shape, list_shapes
 
 if TYPE_CHECKING:
     from .kernels import Loaded
     from .recurrence import Recurrence
 
 
-def obtain(recurrence: Recurrence, given: Sequence[torch.Tensor], backward: bool) -> tuple[Loaded, int]:
-    """The kernels for these tensors with their summaries, and how many heads there are."""
+#: What :func:`obtain` has found, by all that it depends on.
+_obtained: dict[tuple[Any, ...], tuple[Loaded, int, list[Shape]]] = {}
+
+
+def obtain(recurrence: Recurrence, given: Sequence[torch.Tensor], backward: bool) -> tuple[Loaded, int, list[Shape]]:
+    """The kernels for these tensors with their summaries, how many heads there are, and the summaries' shapes."""
+    inputs = len(recurrence.declaration.inputs)
+    sizes = tuple((tuple(x.shape[2 if i < inputs else 0 :]), x.dtype) for i, x in enumerate(given))
+    key = (recurrence.handle, backward, given[0].device, sizes)
+    found = _obtained.get(key)
+    if found is None:
+        found = _obtained[key] = _obtain(recurrence, given, backward)
+    return found
+
+
+def _obtain(recurrence: Recurrence, given: Sequence[torch.Tensor], backward: bool) -> tuple[Loaded, int, list[Shape]]:
     call = PartCall(recurrence, None, given, None, None).call
     sizes, dtype = recurrence.name_sizes(call.key[0]), call.key[1]
     target = tensors.find_target(recurrence, given[0])
     obtain = recurrence.obtain_gradient if backward else recurrence.obtain_for
-    return obtain(sizes, dtype, target=target, summaries=True), int(call.heads[0])
+    loaded = obtain(sizes, dtype, target=target, summaries=True)
+    return loaded, int(call.heads[0]), list_shapes(recurrence, loaded.kernel)
 
 
 class PartCall:
@@ -74,6 +90,11 @@ class PartCall:
         self._perform(
             False, lambda kernel: self.call.apply_summary(kernel, i, backward, given, tensors.show(state), tensors.show(result))
         )
+
+    def apply_all(self, i: int, backward: bool, parts: Sequence[tuple[torch.Tensor, torch.Tensor]], result: torch.Tensor) -> None:
+        """What the first of the parts knows, its offset, through the others, one after another."""
+        shown = [(tensors.show(maps), tensors.show(offsets)) for maps, offsets in parts]
+        self._perform(False, lambda kernel: self.call.apply_summaries(kernel, i, backward, shown, tensors.show(result)))
 
     def combine(self, i: int, backward: bool, *summaries: tuple[torch.Tensor, torch.Tensor]) -> None:
         """The third of the summaries becomes that of the parts of the first and the second, in the order of their tokens."""

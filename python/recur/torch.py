@@ -186,6 +186,20 @@ def _run(
     return results, states
 
 
+def run_again(
+    recurrence: Recurrence, given: Sequence[torch.Tensor], initials: Sequence[Any], offsets: Any
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Outputs and final states, at once where such a call was made before."""
+    names = [state.name for state in recurrence.declaration.states]
+    there = {name: state for name, state in zip(names, initials) if state is not None}
+    results = recurrence.repeat(tuple(given), {}, there or None, True, None, offsets, False)
+    if results is None:
+        outputs, states, _ = run_keeping(recurrence, given, initials, None, True, offsets, False)
+        return outputs, states
+    *outputs, last = results
+    return outputs, [last] if isinstance(last, torch.Tensor) else [last[name] for name in names]
+
+
 def run_keeping(
     recurrence: Recurrence,
     given: Sequence[Any],

@@ -80,13 +80,14 @@ def is_near(got, wanted, bound):
     return float((got - wanted).norm()) <= bound * size
 
 
-def hold_against_one(rank, count, name, cuts):
-    """A process's part: the tokens between two cuts."""
+def hold_against_one(rank, count, name, cuts, has_states=True):
+    """A process's part: the tokens between two cuts. Without states none are given, and none have a part in the loss."""
     recurrence, arrays, initial = prepare(name)
+    initial = initial if has_states else None
     inputs = len(recurrence.declaration.inputs)
     initials = {n: torch.tensor(a, requires_grad=True) for n, a in (initial or {}).items()}
     *outputs, states = recurrence(*arrays, initial=initials or None, final=True)
-    loss = weigh(tuple(outputs), 0, outputs[0].shape[1]) + weigh_states(states)
+    loss = weigh(tuple(outputs), 0, outputs[0].shape[1]) + (weigh_states(states) if has_states else 0)
     leaves = [*arrays, *initials.values()]
     wanted = torch.autograd.grad(loss, leaves, allow_unused=True)
 
@@ -100,7 +101,7 @@ def hold_against_one(rank, count, name, cuts):
     if rank + 1 == count:
         for got, whole in zip(last.values() if isinstance(last, dict) else [last], states.values() if isinstance(states, dict) else [states]):
             assert is_near(got.detach(), whole.detach(), 2e-5), (name, "final states")
-        loss = loss + weigh_states(last)
+        loss = loss + (weigh_states(last) if has_states else 0)
     else:
         assert all(state is None for state in (last.values() if isinstance(last, dict) else [last]))
     loss.backward()
@@ -217,6 +218,11 @@ def test_each_exchange(name, way):
 @pytest.mark.parametrize("count", [1, 8])
 def test_each_exchange_of_any_number_of_processes(count, way):
     run_processes(count, hold_otherwise, way, hold_against_one, "gated_delta_net", split(count, 70, is_even=True))
+
+
+# Some heads of several are each process's.
+def test_an_exchange_of_several_heads_without_states():
+    run_processes(2, hold_otherwise, "heads", hold_against_one, "gated_delta_net", split(2, 70, is_even=False), False)
 
 
 @pytest.mark.parametrize("way", ["heads", "scan"])
