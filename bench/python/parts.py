@@ -9,6 +9,7 @@ is without any exchange.
 
 import argparse
 import csv
+import itertools
 import os
 import statistics
 import sys
@@ -20,15 +21,15 @@ import torch
 
 import recur
 from recur import distributed, torch as tensors
-from recur.summaries import list_shapes
 from recur.summary_calls import PartCall, obtain
 
 NAMES = ["gated_delta_net", "kda", "mamba2", "pgdn"]
-FIELDS = ["recurrence", "direction", "tokens", "heads", "dim", "parts", "ms whole", "ms parts", "ratio"]
+FIELDS = ["recurrence", "gates", "direction", "tokens", "heads", "dim", "parts", "ms whole", "ms parts", "ratio"]
 
 
-def draw(recurrence, tokens, heads, dtype, device, seed=0):
-    """Inputs and params of moderate size, and scalars that are gates never grow."""
+def draw(recurrence, tokens, heads, dtype, device, seed=0, gates=0.1):
+    """Inputs and params of moderate size, and scalars that are gates never grow: log decays are about as large as `gates` says, or for
+    some heads zero."""
     declared = recurrence.explain_json()
     random = torch.Generator().manual_seed(seed)
     arrays = []
@@ -37,7 +38,9 @@ def draw(recurrence, tokens, heads, dtype, device, seed=0):
             leading = (1, tokens, heads) if kind == "inputs" else (heads,)
             array = torch.randn((*leading, *one["shape"]), generator=random) / max(1, *one["shape"], 1) ** 0.5
             if one["name"][0] in "agfw" or one["name"].startswith(("log", "decay")):
-                array = -0.1 * array.abs()
+                array = -(0.1 if gates == "mixed" else gates) * array.abs()
+                if gates == "mixed" and kind == "inputs":
+                    array[:, :, ::2] = 0
             elif not one["shape"]:
                 array = array.sigmoid()
             is_gate = not one["shape"] or one["name"][0] in "agfw"
@@ -77,8 +80,8 @@ class NoExchange:
         return own[None]
 
 
-def compute_parts(recurrence, arrays, parts):
-    """Outputs of a sequence in so many parts, each computed by itself."""
+def plan_parts(recurrence, arrays, parts):
+    """The recurrence with all its states, and a plan of so many parts."""
     target = tensors.find_target(recurrence, arrays[0])
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
@@ -86,19 +89,48 @@ def compute_parts(recurrence, arrays, parts):
         whole = distributed.REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(arrays), types, target)]
     layout = AllHere("parts", 1, parts)
     shares = tuple(distributed.share_out(layout.count_tokens([arrays[0].shape[1]]), None))
-    plan = distributed._Plan(NoExchange(), layout, tuple(distributed.Part(i, shares, False) for i in range(parts)))
+    return whole, distributed._Plan(NoExchange(), layout, tuple(distributed.Part(i, shares, False) for i in range(parts)))
+
+
+def compute_parts(recurrence, arrays, parts):
+    """Outputs of a sequence in so many parts, each computed by itself."""
+    whole, plan = plan_parts(recurrence, arrays, parts)
     has_initial = [False] * len(whole.declaration.states)
     results = distributed._Shared.apply(whole.handle, plan, has_initial, *arrays)
     return list(results[: len(whole.declaration.outputs)])
+
+
+def make_parts(recurrence, arrays, parts, is_derived):
+    """What computes the parts one behind another, with their gradients or without. Unlike `compute_parts` it does not put their results
+    together, which no process does."""
+    whole, plan = plan_parts(recurrence, arrays, parts)
+    arrays, inputs = [x.detach() for x in arrays], len(whole.declaration.inputs)
+    cuts, none = plan.cut(arrays[0].shape[1]), [None] * len(whole.declaration.states)
+
+    def run():
+        runs = []
+        for part, cut in zip(plan.parts, cuts):
+            runs.append(distributed._Run(whole, plan, part, distributed._cut(arrays, inputs, cut), is_derived))
+            runs[-1].wanted = [True] * len(arrays) if is_derived else None
+        with torch.no_grad():
+            made = distributed.exchange_together(plan.processes, plan.layout, [one.forward(none) for one in runs])
+            if is_derived:
+                asked = [
+                    one.backward(none, [torch.ones_like(x) for x in outputs], none, [True] * len(arrays))
+                    for one, (outputs, _) in zip(runs, made)
+                ]
+                distributed.exchange_together(plan.processes, plan.layout, asked)
+
+    return run
 
 
 def as_list(results):
     return list(results) if isinstance(results, tuple) else [results]
 
 
-def check(recurrence, tokens, parts, heads, dtype, device):
+def check(recurrence, tokens, parts, heads, dtype, device, gates=0.1):
     """The largest relative error of outputs and gradients against the whole; None where it has no summaries."""
-    whole = [x.requires_grad_() for x in draw(recurrence, tokens, heads, dtype, device)]
+    whole = [x.requires_grad_() for x in draw(recurrence, tokens, heads, dtype, device, gates=gates)]
     own = [x.detach().clone().requires_grad_() for x in whole]
     try:
         got = compute_parts(recurrence, own, parts)
@@ -121,8 +153,7 @@ def check_combined(recurrence, parts, device):
     """The error of a state that goes through one summary of so many parts, joined one after another."""
     arrays = draw(recurrence, 32 * parts, 2, torch.float32, device)
     inputs = len(recurrence.declaration.inputs)
-    loaded, heads = obtain(recurrence, arrays, False)
-    (shape,) = list_shapes(recurrence, loaded.kernel)
+    loaded, heads, (shape,) = obtain(recurrence, arrays, False)
     total = None
     for part in range(parts):
         own = [x[:, 32 * part : 32 * (part + 1)] if i < inputs else x for i, x in enumerate(arrays)]
@@ -140,16 +171,18 @@ def check_combined(recurrence, parts, device):
 
 
 def measure(compute, repeats, device):
-    """The median of seconds."""
+    """The median of seconds of a call. On a GPU calls follow each other as those of a model's layers do: the processor goes ahead."""
+    calls = 5 if device.type == "cuda" else 1
     times = []
     for _ in range(repeats + 2):
         if device.type == "cuda":
             torch.cuda.synchronize()
         begin = time.perf_counter()
-        compute()
+        for _ in range(calls):
+            compute()
         if device.type == "cuda":
             torch.cuda.synchronize()
-        times.append(time.perf_counter() - begin)
+        times.append((time.perf_counter() - begin) / calls)
     return statistics.median(times[2:])  # the first ones load
 
 
@@ -195,6 +228,8 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--check", type=words, default=None, help="recurrences to hold against the whole; all, where left out")
     parser.add_argument("--combined", type=words, default=["gated_delta_net", "kda", "mamba2", "hgrn"], help="of one state, whose parts are joined")
+    parser.add_argument("--long", type=words, default=[], help="of those checked, these on long parts too, with decays and without")
+    parser.add_argument("--gates", type=lambda text: [float(part) for part in words(text)], default=[0.1], help="how large log decays are")
     parser.add_argument("--names", type=words, default=NAMES[:2])
     parser.add_argument("--tokens", type=int, default=32768)
     parser.add_argument("--heads", type=int, default=32)
@@ -221,7 +256,10 @@ def main():
             continue
         try:
             recurrence = fix(name, 16, device, asked.quick, "auto" if asked.device == "cpu" else "step")
-            errors = [check(recurrence, tokens, parts, 2, torch.float32, device) for tokens, parts in ((128, 4), (700, 7))]
+            sizes = [(128, 4, 0.1), (700, 7, 0.1)]
+            if name in asked.long:  # parts of which the last tokens may be all that matters
+                sizes += [(7500, 3, gates) for gates in (0.1, "mixed", 0)]
+            errors = [check(recurrence, tokens, parts, 2, torch.float32, device, gates) for tokens, parts, gates in sizes]
         except Exception as error:  # of one recurrence
             print(f"{name}: FAIL {type(error).__name__}: {str(error).strip().splitlines()[0]}", flush=True)
             fails += 1
@@ -243,11 +281,11 @@ def main():
         fails += not error <= 1e-5
         print(f"{name}, 64 parts as one: {error:.1e}{'' if error <= 1e-5 else ' FAIL'}", flush=True)
     rows = []
-    for name in asked.names:
+    for name, gates in itertools.product(asked.names, asked.gates):
         recurrence = fix(name, asked.dim, device, asked.quick)
         for direction in ("forward", "with gradients"):
             is_derived = direction != "forward"
-            arrays = [x.requires_grad_(is_derived) for x in draw(recurrence, asked.tokens, asked.heads, dtype, device)]
+            arrays = [x.requires_grad_(is_derived) for x in draw(recurrence, asked.tokens, asked.heads, dtype, device, gates=gates)]
 
             def run(compute):
                 outputs = compute()
@@ -257,8 +295,8 @@ def main():
                         array.grad = None
 
             whole = measure(lambda: run(lambda: as_list(recurrence(*arrays))), asked.repeats, device)
-            parts = measure(lambda: run(lambda: compute_parts(recurrence, arrays, asked.parts)), asked.repeats, device)
-            rows.append(dict(zip(FIELDS, (name, direction, asked.tokens, asked.heads, asked.dim, asked.parts, 1e3 * whole, 1e3 * parts, parts / whole))))
+            parts = measure(make_parts(recurrence, arrays, asked.parts, is_derived), asked.repeats, device)
+            rows.append(dict(zip(FIELDS, (name, gates, direction, asked.tokens, asked.heads, asked.dim, asked.parts, 1e3 * whole, 1e3 * parts, parts / whole))))
             print(", ".join(f"{key} {x:.4g}" if isinstance(x, float) else f"{x}" for key, x in rows[-1].items()), flush=True)
     with open(asked.csv, "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
