@@ -570,16 +570,14 @@ class _Run:
             return
         call = self._call_of_none(heads, 1)
         order = range(count - 1, -1, -1) if backward else range(count)
-        state = None
+        states = found if found.is_contiguous() else torch.empty(found.shape, dtype=found.dtype, device=found.device)
         for number, following in itertools.pairwise(order):
-            part = (maps[number], offsets[number])
-            if self.part.shares[number].is_inside and state is not None:
-                behind = torch.empty_like(state)
-                call.apply(i, backward, *part, state, behind)
-                state = behind
+            if self.part.shares[number].is_inside and number != order[0]:
+                call.apply(i, backward, maps[number], offsets[number], states[number], states[following])
             else:
-                state = offsets[number].contiguous()
-            found[following].copy_(state)
+                states[following].copy_(offsets[number])
+        if states is not found:
+            found.copy_(states)
 
     def _scan(self, columns: Columns, own: torch.Tensor, backward: bool, states: list[Any]) -> None:
         """Leaves among `states` what the processes before this one make of the state that one of them knows, or, of cotangents,

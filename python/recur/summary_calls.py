@@ -51,6 +51,7 @@ class PartCall:
     ) -> None:
         self.recurrence, self.loaded = recurrence, loaded
         self.device = given[0].device
+        self._bytes: dict[bool, int] = {}  # of the workspace, forward and backward
         if not given[0].is_cuda:
             self.call = tensors.read(recurrence, given, initials, offsets, False)
             return
@@ -66,7 +67,9 @@ class PartCall:
         from . import torch_gpu
 
         with torch_gpu.enter(self.recurrence, self.loaded, self.device):
-            size = self.call.count_summary_bytes(self.loaded.kernel, backward)
+            size = self._bytes.get(backward)
+            if size is None:
+                size = self._bytes[backward] = self.call.count_summary_bytes(self.loaded.kernel, backward)
             workspace = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
             self.call.use_space(0 if workspace is None else workspace.data_ptr(), size, torch_gpu.get_stream(self.device))
             compute(self.loaded.kernel)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -216,12 +216,12 @@ def read(
         return _read(recurrence, given, initials, offsets, None, transposed)
 
 
-@contextlib.contextmanager
-def enter(recurrence: Recurrence, loaded: kernels.Loaded, device: torch.device) -> Iterator[None]:
-    """Makes a GPU the current one for a while, with the kernels loaded there."""
-    with _enter(device.index):
+def enter(recurrence: Recurrence, loaded: kernels.Loaded, device: torch.device) -> Any:
+    """What makes a GPU the current one for a while, with the kernels loaded there."""
+    entered = _enter(device.index)
+    with entered:
         _check(recurrence, loaded, device)
-        yield
+    return entered
 
 
 def get_stream(device: torch.device) -> int:
