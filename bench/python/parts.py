@@ -36,13 +36,15 @@ def draw(recurrence, tokens, heads, dtype, device, seed=0, gates=0.1):
     for kind in ("inputs", "params"):
         for one in declared[kind]:
             leading = (1, tokens, heads) if kind == "inputs" else (heads,)
-            array = torch.randn((*leading, *one["shape"]), generator=random) / max(1, *one["shape"], 1) ** 0.5
+            array = torch.randn((*leading, *one["shape"]), generator=random)
             if one["name"][0] in "agfw" or one["name"].startswith(("log", "decay")):
                 array = -(0.1 if gates == "mixed" else gates) * array.abs()
                 if gates == "mixed" and kind == "inputs":
                     array[:, :, ::2] = 0
             elif not one["shape"]:
                 array = array.sigmoid()
+            else:
+                array /= max(1, *one["shape"]) ** 0.5
             is_gate = not one["shape"] or one["name"][0] in "agfw"
             arrays.append(array.to(device, torch.float32 if is_gate or kind == "params" else dtype))
     return arrays

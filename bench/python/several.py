@@ -143,8 +143,9 @@ def draw_own(recurrence, tokens, heads, dtype, device, rank, ranks, is_derived):
         if i < len(recurrence.declaration.inputs):
             shape = (1, own, *x.shape[2:])
             is_gate, is_gain = bool((x <= 0).all()), x.ndim == 3
-            x = torch.randn(shape, generator=random, device=device, dtype=x.dtype).mul_(max(1, *x.shape[3:], 1) ** -0.5)
-            x = x.abs_().mul_(-0.1) if is_gate else x.sigmoid_() if is_gain else x
+            size = max(1, *x.shape[3:], 1)
+            x = torch.randn(shape, generator=random, device=device, dtype=x.dtype)
+            x = x.abs_().mul_(-0.1) if is_gate else x.sigmoid_() if is_gain else x.mul_(size**-0.5)
         arrays.append(x.requires_grad_(is_derived))
     return arrays
 
