@@ -9,10 +9,8 @@ from recur import scale
 
 #: ns of one H200 for a token of one head, K = V = 128, bf16: the first shape of bench/results/gpu.csv, which fills the GPU.
 FORWARD = {"gated_delta_net": 0.107e6 / (2 * 4096 * 16), "kda": 0.214e6 / (2 * 4096 * 16)}
-#: A call with gradients over one forward, and what making summaries adds to a call forward and to one with gradients: as measured on one
-#: H200 with 32,768 tokens of 32 heads in four parts, bench/results/parts.csv.
-WITH_GRADIENTS = {"gated_delta_net": 9.667 / 0.7463, "kda": 28.04 / 1.768}
-SUMMARY_SHARES = {"gated_delta_net": (2.10, 0.505), "kda": (1.32, 0.206)}
+#: A call with gradients over one forward, as measured on one H200 with 32,768 tokens of 64 heads, bench/results/several-2-gpus.csv.
+WITH_GRADIENTS = {"gated_delta_net": 8.05 / 1.53, "kda": 23.9 / 2.93}
 #: Products of maps and states, in TF32 on matrix units, of what a GPU has printed on it two fifths.
 FLOPS = 0.4 * 495e12
 RANKS = (2, 4, 8, 16, 64, 256, 1024)
@@ -27,13 +25,8 @@ def find_link(ranks):
 def predict(name, tokens, heads, ranks, backward):
     work = scale.Work(tokens, heads, 128, 128)
     seconds = FORWARD[name] * 1e-9 * tokens * heads
-    link = find_link(ranks)
-    forward = scale.choose(work, ranks, link, FLOPS)
-    if not backward:
-        return scale.predict_efficiency(work, ranks, seconds, link, FLOPS, summary_share=SUMMARY_SHARES[name][0])
-    own = WITH_GRADIENTS[name] * seconds / ranks
-    other = scale.choose(work, ranks, link, FLOPS, backward=True)
-    return own / (own * (1 + SUMMARY_SHARES[name][1]) + forward.count_seconds(link, FLOPS) + other.count_seconds(link, FLOPS))
+    seconds *= WITH_GRADIENTS[name] if backward else 1
+    return scale.predict_efficiency(work, ranks, seconds, find_link(ranks), FLOPS, backward)
 
 
 def print_efficiencies():

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 #: Up to so many bytes that a process would get of all others, what counts is how often it waits.
 _FEW_BYTES = 1 << 20
 
-#: What parts take more than the whole, with their summaries and their own launches: forward, and with gradients, of gated_delta_net
-#: in parts of 8,192 tokens of 32 heads on one H200 (`bench/results/parts.csv`). Forward it is the host's time for launches above all.
-SUMMARY_SHARES = (2.10, 0.505)
+#: Seconds of a process for its summaries and their launches, forward and with gradients, however many tokens it has: with decays that
+#: leave nothing of a state after some hundred tokens, and 64 heads, as measured on two H200 (`bench/results/several-2-gpus.csv`).
+SUMMARY_SECONDS = (1.8e-4, 4.2e-4)
 
 
 def count_steps(ranks: int) -> int:
@@ -138,13 +138,11 @@ def predict_efficiency(
     link: Link,
     flops_per_second: float,
     backward: bool = False,
-    summary_share: float | None = None,
 ) -> float:
-    """The time of one process over that of all, and over how many there are. `seconds`: of the whole call on one process.
-    `summary_share`: what making summaries adds to that; left out, what was measured."""
+    """The time of one process over that of all, and over how many there are. `seconds`: of the whole call on one process, forward or
+    with gradients."""
     if ranks == 1:
         return 1.0
     own = seconds / ranks
-    exchange = choose(work, ranks, link, flops_per_second, backward)
-    share = SUMMARY_SHARES[backward] if summary_share is None else summary_share
-    return own / (own * (1 + share) + exchange.count_seconds(link, flops_per_second))
+    exchanges = [choose(work, ranks, link, flops_per_second, side) for side in (False, True)[: 1 + backward]]
+    return own / (own + SUMMARY_SECONDS[backward] + sum(one.count_seconds(link, flops_per_second) for one in exchanges))

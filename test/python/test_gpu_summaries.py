@@ -32,6 +32,15 @@ def test_parts_compute_what_the_whole_does(parts, name):
         assert error is not None and error <= 1e-5, (tokens, count)
 
 
+@pytest.mark.parametrize("gates", [0.1, "mixed", 0])
+@pytest.mark.parametrize("name", ["gated_delta_net", "kda"])
+def test_the_tokens_that_matter_make_a_summary(parts, name, gates):
+    """Of parts that are long enough for a few tokens to be tried first: with decays that leave nothing, without decays, and with both
+    among the heads."""
+    device = torch.device("cuda", 0)
+    assert parts.check(parts.fix(name, 16, device), 7500, 3, 2, torch.float32, device, gates) <= 1e-5
+
+
 @pytest.mark.parametrize("name", ["gated_delta_net", "hgrn"])
 def test_many_parts_are_one(parts, name):
     device = torch.device("cuda", 0)
