@@ -35,6 +35,10 @@ RemainsOp ProgramOp::getRemains(StringRef state) {
   return {};
 }
 
+Type ProgramOp::getShortFactors() { return hasTF32Factors() ? Type() : getFactors().value_or(Type()); }
+
+bool ProgramOp::hasTF32Factors() { return getFactors() && isa<FloatTF32Type>(*getFactors()); }
+
 /// `value` must have one row for each of the chunk's tokens.
 static LogicalResult checkTokens(Operation *op, Value value, int64_t chunk) {
   int64_t tokens = tensorOf(value).getDimSize(0);

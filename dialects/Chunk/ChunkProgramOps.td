@@ -30,7 +30,8 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
 
     `stored` says of an input, a param, a state or an output which type its array has in the caller's memory, where that is not
     f32. `factors` is the type that the factors of products may be rounded to below this level, and absent they stay f32
-    (`chunk-choose-factors`). Neither changes what the program means.
+    (`chunk-choose-factors`). Factors of tf32 lie in memory as f32, and each product rounds them. Neither changes what the
+    program means.
 
     Verified: a program that `keeps` states goes forward; names are unique within their kind (inputs and params share one
     name space with states; outputs have their own, and so have the values given and taken); each `chunk.state` has
@@ -55,7 +56,7 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$dims, I64Attr:$chunk, OptionalAttr<StrAttr>:$summary_of,
                    OptionalAttr<Chunk_SummaryKind>:$summary_kind, UnitAttr:$backward, UnitAttr:$keeps, UnitAttr:$exact,
-                   OptionalAttr<Recur_StoredType>:$factors);
+                   OptionalAttr<Recur_FactorType>:$factors);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name $dims `chunk` $chunk (`summary_of` $summary_of^ `as` $summary_kind)? (`backward` $backward^)? (`keeps` $keeps^)?
@@ -76,6 +77,10 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     llvm::SmallVector<KeptOp, 8> getKept();
     llvm::SmallVector<TakeOp, 8> getTaken();
     llvm::SmallVector<GiveOp, 8> getGiven();
+    /// The type of 16 bits that factors of products may be rounded to; null where they stay f32 in memory.
+    ::mlir::Type getShortFactors();
+    /// Whether each product rounds its factors of f32 to tf32.
+    bool hasTF32Factors();
     /// What says how much of the state remains; null for nothing.
     RemainsOp getRemains(llvm::StringRef state);
   }];

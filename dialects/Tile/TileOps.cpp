@@ -376,6 +376,8 @@ LogicalResult ProductOp::verify() {
                              !right.getElementType().isF32() || inner % 8))
     return emitOpError("has exchanged columns of f32, whole eights of them, and no transposed factor, not ")
            << left << " and " << right;
+  if (getTf32() && (onCore || !left.getElementType().isF32() || !right.getElementType().isF32()))
+    return emitOpError("rounds factors of f32 to tf32 in a kernel with threads, not ") << left << " and " << right;
   if (getPlus() && getPlus().getType().getShape() != result.getShape())
     return emitOpError("adds ") << getPlus().getType() << " to " << result;
   for (std::optional<ArrayRef<int64_t>> triangle : {getLeftTriangle(), getResultTriangle()})

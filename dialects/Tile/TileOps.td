@@ -358,6 +358,9 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
     third, fifth and seventh come before the others: the matrix units leave their sums so that these are the other factor
     of such a product as they lie. Only a chain with its state in registers has such products.
 
+    With `tf32` both factors are of f32, and each is rounded to tf32 before it is multiplied. Without it the result is as
+    exact as f32 allows.
+
     Factors of bf16 in a core's memory are multiplied two inner indices at a time: the right one, and a `transposed` left
     one, lie in pairs as `tile.pair` makes them, and a left one that is not transposed has a whole number of pairs in each
     row. Where `inner` is odd, the second half of the last pair is multiplied too, unless the triangle leaves it out.
@@ -372,7 +375,7 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
     inner size is a multiple of 16, `rows` and `inner` are constants and count the whole tiles; what is added is the result
     itself, not scaled; there are no triangles, and nothing is brought `ahead`; in a role, the team is a warpgroup.
     Otherwise no factor lies in registers, and the product is not `async`. Exchanged columns are whole eights of f32, and
-    neither factor is transposed.
+    neither factor is transposed. Factors are rounded to `tf32` in a kernel with `threads`, and are of f32 then.
 
     Example: `tile.product %a, %b into %c rows %n inner %k : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<16x32xf32, local, [32, 1]> into !tile.tile<64x32xf32, local, [32, 1]>`
   }];
@@ -381,9 +384,9 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
                        Optional<Tile_GlobalTile>:$ahead, Optional<I64>:$ahead_first, OptionalAttr<I64Attr>:$ahead_rows,
                        Optional<Tile_GlobalTile>:$written, Optional<I64>:$written_first, OptionalAttr<I64Attr>:$written_rows,
                        UnitAttr:$transposed, UnitAttr:$right_transposed, Tile_Triangle:$left_triangle,
-                       Tile_Triangle:$result_triangle, UnitAttr:$async, UnitAttr:$left_exchanged);
+                       Tile_Triangle:$result_triangle, UnitAttr:$async, UnitAttr:$left_exchanged, UnitAttr:$tf32);
   let assemblyFormat = [{
-    (`async` $async^)? (`transposed` $transposed^)? (`left_exchanged` $left_exchanged^)? $left `,` (`right_transposed` $right_transposed^)? $right `into` $result `rows` $rows `inner` $inner
+    (`async` $async^)? (`transposed` $transposed^)? (`left_exchanged` $left_exchanged^)? (`tf32` $tf32^)? $left `,` (`right_transposed` $right_transposed^)? $right `into` $result `rows` $rows `inner` $inner
     (`plus` $plus^ (`scaled_rows` $row_scale^)? (`scaled_columns` $column_scale^)?)?
     (`left_triangle` $left_triangle^)? (`result_triangle` $result_triangle^)?
     (`ahead` $ahead^ `[` $ahead_first `]` `rows` $ahead_rows)?

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. */
-#define RECUR_COMPILER_VERSION 7
+#define RECUR_COMPILER_VERSION 8
 
 typedef struct recur_dim {
   const char *name;
@@ -59,6 +59,9 @@ typedef struct recur_compile_options {
   int64_t batch, heads, groups;
   int32_t starts_anew, forgets_final;
   int32_t summaries; /* not 0: for a GPU, kernels too that recur_summarise and its like call; processors have them */
+  /* How a GPU multiplies what is made of float32 data. Null or "exact": with the digits of float32; "tf32": each factor
+   * has 11 bits. Nothing to processors, nor to data of 16 bits. */
+  const char *precision;
 } recur_compile_options;
 
 typedef enum recur_compile_status {

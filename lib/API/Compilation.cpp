@@ -98,8 +98,9 @@ static Expected<Request> readOptions(const recur_compile_options &options) {
     return std::move(error);
   auto word = [](const char *text) { return text ? std::optional<StringRef>(text) : std::nullopt; };
   std::string chunk = std::to_string(options.chunk);
-  Expected<PipelineOptions> pipeline = parsePipeline({word(options.target), word(options.dtype), word(options.plan),
-                                                      options.chunk ? word(chunk.c_str()) : std::nullopt});
+  Expected<PipelineOptions> pipeline =
+      parsePipeline({word(options.target), word(options.dtype), word(options.precision), word(options.plan),
+                     options.chunk ? word(chunk.c_str()) : std::nullopt});
   if (!pipeline)
     return pipeline.takeError();
   request.pipeline = std::move(*pipeline);

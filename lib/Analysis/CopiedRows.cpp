@@ -20,7 +20,7 @@ llvm::SmallVector<CopiedRows> analysis::findCopiedRows(const StateChain &chain, 
     if (llvm::is_contained(awaited, array.getArgNumber()))
       continue;
     auto type = mlir::cast<tile::TileType>(array.getType());
-    if (type.getElementBytes() != 2)
+    if (type.getElementBytes() != load.type().getElementBytes() || (type.getElementBytes() != 2 && !chain.tf32))
       return {};
     int64_t rows = load.type().getSize(0), steps = type.getRank() > 2 ? type.getShape()[type.getRank() - 2] : 1;
     auto [known, isNew] = rowsOf.try_emplace(array.getArgNumber(), rows);

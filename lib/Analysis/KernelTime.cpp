@@ -76,7 +76,7 @@ void TimeEstimate::demandOf(ProductOp op, Demand &demand) const {
   double inner = double(tileOf(op.getLeft()).getSize(op.getTransposed() ? 0 : 1));
   double part = op.getLeftTriangle() || op.getResultTriangle() ? 0.6 : 1; // blocks on the diagonal are whole
   double count = part * std::max(rows, innerStep) * columns * inner;
-  if (op.getLeftExchanged()) // once of tf32, which takes twice as long as 16 bits
+  if (op.getLeftExchanged() || op.getTf32()) // once of tf32, which takes twice as long as 16 bits
     demand.products16 = 2 * count;
   else
     (op.getLeft().getType().getElementType().isF32() ? demand.products32 : demand.products16) = count;

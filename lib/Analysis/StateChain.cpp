@@ -42,15 +42,21 @@ private:
   static bool isBF16(Value tile, ArrayRef<int64_t> shape) {
     return tileOf(tile).getElementType().isBF16() && tileOf(tile).getShape() == shape;
   }
+  /// Whether products take the tile as a factor as it is.
+  bool isFactor(Value tile) const {
+    Type element = tileOf(tile).getElementType();
+    return chain.tf32 ? element.isF32() : element.isBF16();
+  }
   /// Whether the tile has all rows that the load brings, or makes of them.
   bool isAsLoaded(Value tile, const Content &content) const {
     auto view = tile.getDefiningOp<ViewOp>();
     return tileOf(tile) == tileOf(chain.loads[content.number].tile) &&
            (!view || (!view.getRow() && view.getOffset() == 0));
   }
-  /// Rows of bf16 that a load brings.
+  /// Rows that a load brings, and that products take.
   const Content *inputOf(Value tile, ArrayRef<int64_t> shape) const {
-    const Content *content = isBF16(tile, shape) ? contentOf(tile, Kind::Loaded) : nullptr;
+    bool isWhole = isFactor(tile) && tileOf(tile).getShape() == shape;
+    const Content *content = isWhole ? contentOf(tile, Kind::Loaded) : nullptr;
     return content && (chain.loads[content->number].steps == 1 || isAsLoaded(tile, *content)) ? content : nullptr;
   }
   /// The same of f32.
@@ -157,7 +163,7 @@ static bool isNarrowed(LoadOp op) {
 }
 
 /// Rows of 16 bits whose pieces of 16 bytes can be copied as they lie, or of f32 in whole panels, which nothing but
-/// precise products take; or numbers for a chunk, or for each of its rows.
+/// products of tf32 take; or numbers for a chunk, or for each of its rows.
 bool ChainFinder::take(LoadOp op) {
   TileType type = op.getTile().getType(), array = op.getArray().getType();
   bool isConverted = type.getElementType() != array.getElementType();
@@ -245,7 +251,7 @@ bool ChainFinder::take(ScanOp op) {
 bool ChainFinder::takeInteraction(ProductOp op) {
   constexpr int64_t tokens = 64;
   TileType type = op.getResult().getType();
-  bool isPlain = op.getRightTransposed() && !op.getPlus() && !op.getRowScale() && !op.getColumnScale() &&
+  bool isPlain = !chain.tf32 && op.getRightTransposed() && !op.getPlus() && !op.getRowScale() && !op.getColumnScale() &&
                  !op.getLeftTriangle() && type.getElementType().isF32() &&
                  type.getShape() == ArrayRef<int64_t>{tokens, tokens} && !contents.contains(op.getResult());
   const Content *left = isPlain ? inputOf(op.getLeft(), {tokens, chain.keys}) : nullptr,
@@ -332,7 +338,7 @@ std::optional<Operand> ChainFinder::valuesOf(Value tile) {
     return std::nullopt;
   if (content->kind == Kind::Value && whole(tile) == tile)
     return Operand{Operand::Value, content->number};
-  if (content->kind != Kind::Loaded || !tileOf(tile).getElementType().isBF16() || !isAsLoaded(tile, *content))
+  if (content->kind != Kind::Loaded || !isFactor(tile) || !isAsLoaded(tile, *content))
     return std::nullopt;
   chain.loads[content->number].isOfChannels = true;
   return Operand{Operand::Load, content->number};
@@ -398,7 +404,10 @@ bool ChainFinder::take(ProductOp op) {
   Step step{StepKind::Read, op, {}, {}, {}, {}, {}};
   if (op.getRightTransposed()) {
     const Content *rows = inputOf(op.getLeft(), {count, chain.keys});
-    if (!rows || !contentOf(op.getRight(), Kind::RoundedState) || op.getLeftTriangle())
+    const Content *before = contentOf(op.getRight(), Kind::State);
+    bool isRead = chain.tf32 ? before && before->number == 0 && isState(op.getRight())
+                             : contentOf(op.getRight(), Kind::RoundedState) != nullptr;
+    if (!rows || !isRead || op.getLeftTriangle())
       return false;
     step.right = rows->number;
   } else {
@@ -406,8 +415,8 @@ bool ChainFinder::take(ProductOp op) {
     int64_t inner = tileOf(op.getRight()).getSize(0);
     bool isPrecise = op.getLeftExchanged();
     const Content *matrix = isPrecise ? preciseOf(op.getLeft(), {count, inner}) : inputOf(op.getLeft(), {count, inner});
-    if (!values || !matrix || inner > 64 || tileOf(op.getRight()).getElementType().isBF16() == isPrecise ||
-        (isPrecise && values->kind != Operand::Value))
+    if (!values || !matrix || inner > 64 || (!isPrecise && !isFactor(op.getRight())) ||
+        (isPrecise && (!tileOf(op.getRight()).getElementType().isF32() || values->kind != Operand::Value)))
       return false;
     step.kind = StepKind::Apply;
     step.right = matrix->number;
@@ -432,7 +441,7 @@ bool ChainFinder::takeTransposed(ProductOp op) {
   int64_t inner = matrix.getSize(0), count = op.getResult().getType().getSize(0);
   bool isPlain = !op.getRightTransposed() && !op.getPlus() && !op.getRowScale() && !op.getColumnScale() &&
                  !op.getResultTriangle() && !op.getLeftExchanged() && isOfValues(op.getResult());
-  if (!isPlain || inner > 64 || !tileOf(op.getRight()).getElementType().isBF16())
+  if (!isPlain || inner > 64 || !isFactor(op.getRight()))
     return false;
   const Content *loaded = inputOf(op.getLeft(), {inner, count});
   std::optional<Operand> values = loaded ? valuesOf(op.getRight()) : std::nullopt;
@@ -451,7 +460,7 @@ bool ChainFinder::takeAdvance(ProductOp op) {
   int64_t rows = op.getLeft().getType().getSize(0);
   std::optional<Operand> values = valuesOf(op.getLeft());
   const Content *keys = inputOf(op.getRight(), {rows, chain.keys});
-  if (!values || !keys || !tileOf(op.getLeft()).getElementType().isBF16())
+  if (!values || !keys || !isFactor(op.getLeft()))
     return false;
   Step step{StepKind::Advance, op, {}, keys->number, {*values}, {}, {}};
   if (Value scale = op.getColumnScale()) {
@@ -480,7 +489,7 @@ bool ChainFinder::take(StoreOp op) {
     chain.kept = op;
     return isOnly;
   }
-  if (op.getArray().getType().getElementType().isF32())
+  if (op.getArray().getType().getElementType().isF32() != chain.tf32)
     return false;
   const Content *value = contentOf(op.getTile(), Kind::Value);
   if (!value || whole(op.getTile()) != op.getTile() || chain.values[value->number].stored)
@@ -501,11 +510,11 @@ bool ChainFinder::fitsRegisters() const {
       for (const Operand &operand : step.operands)
         own += (operand.kind == Operand::Value ? chain.values[operand.number].rows
                                                : chain.loads[operand.number].type().getSize(0)) /
-               (step.isPrecise() ? 2 : 4);
+               (step.isPrecise() || chain.tf32 ? 2 : 4);
       largest = std::max(largest, own);
     }
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
-  int64_t rounded = isRead ? chain.keys / 4 : 0;
+  int64_t rounded = !isRead ? 0 : chain.tf32 ? chain.keys / 2 : chain.keys / 4;
   return chain.keys % 16 == 0 && chain.keys <= StateChain::mostKeys &&
          chain.keys / 2 + rounded + largest + StateChain::forAddresses <= chain.registers();
 }
@@ -548,7 +557,7 @@ bool ChainFinder::place() {
   int64_t stored = chain.keepsRounded() ? llvm::alignTo(2 * StateChain::channels * chain.paddedRow(), rowBytes) : 0;
   for (StateChain::Stored &one : chain.stored) {
     one.offset = stored;
-    stored += one.rows * rowBytes;
+    stored += one.rows * StateChain::channels * StoreOp(one.op).getArray().getType().getElementBytes();
   }
   constexpr int64_t barrierBytes = 256; // of at most 4 stages
   constexpr size_t mostStored = 6;      // with two of the CTA's 16 barriers each, and the state
@@ -571,6 +580,13 @@ bool ChainFinder::place() {
 
 std::optional<StateChain> ChainFinder::find() {
   if (!kernel.getThreads())
+    return std::nullopt;
+  bool mixes = false;
+  kernel.walk([&](ProductOp product) {
+    chain.tf32 |= product.getTf32();
+    mixes |= !product.getTf32();
+  });
+  if (chain.tf32 && mixes)
     return std::nullopt;
   for (Operation &op : kernel.getBody().front())
     if (!takeAround(op))

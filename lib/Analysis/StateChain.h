@@ -124,6 +124,8 @@ struct StateChain {
   }
 
   const GPUProfile *gpu = nullptr;
+  /// Products round their factors of f32 to tf32: all rows are f32 then, and the state is not rounded ahead.
+  bool tf32 = false;
   tile::SegmentOp segment; // null where the kernel always has the whole sequence
   tile::LoadOp initial;
   tile::StoreOp final, kept; // `kept` is the state at each chunk's beginning; null if nobody wants it

@@ -109,6 +109,10 @@ interpreter::Rounding check::getRounding(DataType type) {
   llvm_unreachable("a type of data");
 }
 
+interpreter::Rounding check::getRounding(const RoundedTypes &types) {
+  return types.tf32 ? interpreter::Rounding::tf32 : getRounding(types.factors);
+}
+
 double check::getRoundedLimit(DataType type) {
   return type == DataType::F32 ? 1e-5 : type == DataType::BF16 ? 2e-2 : type == DataType::F16 ? 2.5e-3 : 1e-11;
 }
@@ -131,13 +135,13 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
   if (!types)
     return types.takeError();
   interpreter::ChunkOptions rounding, disturbed;
-  rounding.rounding = getRounding(types->factors);
+  rounding.rounding = getRounding(*types);
   disturbed.disturbance = unitRoundoff(types->factors);
   PreparedStage stage{getRoundedLimit(types->factors),
                       [module = *module, rounding](const data::Data &data) {
                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
                       },
-                      getLargestRounded(types->factors),
+                      getLargestRounded(types->tf32 ? DataType::F32 : types->factors),
                       {unitRoundoff(DataType::F32), disturbed.disturbance},
                       [module = *module, disturbed](const data::Data &data) {
                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);

@@ -56,6 +56,9 @@ llvm::ArrayRef<CheckStage> getCheckStages();
 double unitRoundoff(DataType type);
 /// How chunk programs round that are for data of the type: to float32, or the operands of products to the type.
 interpreter::Rounding getRounding(DataType type);
+struct RoundedTypes;
+/// The same of a stage.
+interpreter::Rounding getRounding(const RoundedTypes &types);
 /// How far results may be off when the products of a chunk round their factors to the type.
 double getRoundedLimit(DataType type);
 /// Below this, a number of the type loses digits that the limit counts.

@@ -76,9 +76,9 @@ static Expected<PreparedGradient> prepareRoundedChunk(dgps::RecurrenceOp recurre
     return types.takeError();
   DataType type = types->factors;
   return PreparedGradient{getRoundedLimit(type),
-                          runWith(recurrence, *programs, getRounding(type)),
-                          getLargestRounded(type),
-                          findVanishing(type, getRoundedLimit(type)),
+                          runWith(recurrence, *programs, getRounding(*types)),
+                          getLargestRounded(types->tf32 ? DataType::F32 : type),
+                          findVanishing(types->tf32 ? DataType::F32 : type, getRoundedLimit(type)),
                           {unitRoundoff(DataType::F32), unitRoundoff(type)},
                           runWith(recurrence, *programs, Rounding::exact),
                           runWith(recurrence, *programs, Rounding::exact, unitRoundoff(type))};

@@ -14,12 +14,12 @@ Expected<RoundedTypes> check::findRoundedTypes(dgps::RecurrenceOp recurrence, co
   if (!module)
     return module.takeError();
   auto program = *(**module).getOps<chunk::ProgramOp>().begin();
-  DataType factors = analysis::getStoredDataType(program.getFactors());
+  DataType factors = program.hasTF32Factors() ? DataType::F16 : analysis::getStoredDataType(program.getFactors());
   // Plans of f16 alone round nothing on their way, but might.
   auto isF16 = [](chunk::InputOp input) { return analysis::getStoredDataType(input.getStored()) == DataType::F16; };
   if (!program.getFactors() && !program.getInputs().empty() && all_of(program.getInputs(), isF16))
     factors = DataType::F16;
-  RoundedTypes types{factors, factors, false};
+  RoundedTypes types{factors, factors, false, program.hasTF32Factors()};
   auto add = [&](auto arrays, bool isWritten) {
     for (auto array : arrays) {
       DataType type = analysis::getStoredDataType(array.getStored());

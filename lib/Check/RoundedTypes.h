@@ -9,6 +9,7 @@ struct RoundedTypes {
   DataType factors;  // of products
   DataType coarsest; // of factors, and of what is written
   bool hasF16;       // whose range is the smallest
+  bool tf32 = false; // factors are tf32, with the digits of f16, which `factors` is, and the range of f32
 };
 
 /// `backward`: of the gradient, which writes what inputs and params have the types of.

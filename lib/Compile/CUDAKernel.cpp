@@ -27,8 +27,14 @@ static CUDAPlan describe(mlir::ModuleOp plans) {
   return plan;
 }
 
-/// Whether factors of the program's products may be rounded, which the matrix units multiply faster.
-static bool roundsFactors(chunk::ProgramOp program) { return program.getFactors().has_value(); }
+/// Whether factors of the program's products may be rounded to 16 bits, which the matrix units multiply faster.
+static bool roundsFactors(chunk::ProgramOp program) { return bool(program.getShortFactors()); }
+
+/// Whether the phases of this form are those of rounded factors. With products of tf32 they are, as far as the state is
+/// in registers; without that, the chain should do as little as possible.
+static bool hasRoundedPhases(chunk::ProgramOp program, CUDAForm form) {
+  return roundsFactors(program) || (program.hasTF32Factors() && form < CUDAForm::InPhases);
+}
 
 /// Adds what launches have of the arrays, and what they leave to each other.
 static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans, bool roundsFactors) {
@@ -48,13 +54,20 @@ static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleO
   }
 }
 
+static ChainWork getWork(CUDAForm form) {
+  return form == CUDAForm::AllInChain       ? ChainWork::Interactions
+         : form == CUDAForm::PreciseInChain ? ChainWork::PreciseOutputs
+         : form == CUDAForm::OutputsInChain ? ChainWork::Outputs
+                                            : ChainWork::States;
+}
+
 /// Puts the phases of a module's one program, of stage `chunk`, in its place; none if it has none.
 static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline,
-                                                              ChainWork work, bool cutShort, bool hasPrologue) {
+                                                              CUDAForm form, bool cutShort, bool hasPrologue) {
   auto program = *module.getOps<chunk::ProgramOp>().begin();
   mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
   mlir::PassManager passes(module.getContext());
-  populatePhases(passes, roundsFactors(program), work, cutShort, hasPrologue);
+  populatePhases(passes, hasRoundedPhases(program, form), getWork(form), cutShort, hasPrologue);
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
@@ -245,13 +258,6 @@ static bool isInRegisters(mlir::ModuleOp plans, const chunk::Phases &phases) {
   return true;
 }
 
-static ChainWork getWork(CUDAForm form) {
-  return form == CUDAForm::AllInChain       ? ChainWork::Interactions
-         : form == CUDAForm::PreciseInChain ? ChainWork::PreciseOutputs
-         : form == CUDAForm::OutputsInChain ? ChainWork::Outputs
-                                            : ChainWork::States;
-}
-
 /// How many chunks ahead of their use the chains together have room for.
 static int64_t countStages(CUDAKernels &kernels) {
   int64_t stages = 0;
@@ -302,7 +308,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const PlanChoi
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
   mlir::ModuleOp module = made.lowering->getModule();
-  auto phases = splitIntoPhases(module, pipeline, getWork(form), cutShort, choice.hasPrologue);
+  auto phases = splitIntoPhases(module, pipeline, form, cutShort, choice.hasPrologue);
   if (!phases && !made.lowering->getMessage().empty()) {
     consumeError(phases.takeError());
     return createStringError(made.lowering->getMessage());
@@ -514,7 +520,8 @@ Expected<std::vector<codegen::KernelIR>> compile::lowerCUDAKernels(mlir::ModuleO
 /// than most have, inverses that are not rounded may have room with a smaller one, which errors need.
 static bool maySmallerBeBetter(const CUDAPlan &plan, chunk::ProgramOp program, const GPUProfile &gpu) {
   bool isSmall = gpu.sharedBytes < getDefaultGPUProfile().sharedBytes;
-  return roundsFactors(program) && (plan.form > CUDAForm::OutputsInChain || (isSmall && plan.lacksPrecise));
+  bool isRounded = roundsFactors(program) || program.hasTF32Factors();
+  return isRounded && (plan.form > CUDAForm::OutputsInChain || (isSmall && plan.lacksPrecise));
 }
 
 Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {

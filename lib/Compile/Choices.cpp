@@ -97,6 +97,10 @@ Expected<PipelineOptions> compile::parsePipeline(const PipelineWords &words) {
   Expected<DataTypes> dataTypes = parseDataTypes(words.dataTypes.value_or("f32"));
   if (!dataTypes)
     return dataTypes.takeError();
+  Expected<Precision> precision = parseChoice<Precision>("--precision", words.precision, Precision::Exact,
+                                                         {{"exact", Precision::Exact}, {"tf32", Precision::TF32}});
+  if (!precision)
+    return precision.takeError();
   Expected<Plan> plan = parsePlan(words.plan);
   if (!plan)
     return plan.takeError();
@@ -105,6 +109,7 @@ Expected<PipelineOptions> compile::parsePipeline(const PipelineWords &words) {
   if (!chunk)
     return chunk.takeError();
   options.dataTypes = std::move(*dataTypes);
+  options.precision = *precision;
   options.plan = *plan;
   if (*chunk)
     options.chunk = *chunk;

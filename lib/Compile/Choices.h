@@ -16,7 +16,7 @@ llvm::Expected<Plan> parsePlan(std::optional<llvm::StringRef> name);
 /// The words of the options. One that is left out has the usual meaning.
 struct PipelineWords {
   std::optional<llvm::StringRef> targets; // a comma list, of which the one that asks for most becomes the target
-  std::optional<llvm::StringRef> dataTypes, plan, chunk;
+  std::optional<llvm::StringRef> dataTypes, precision, plan, chunk;
 };
 llvm::Expected<PipelineOptions> parsePipeline(const PipelineWords &words);
 

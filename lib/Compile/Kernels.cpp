@@ -14,11 +14,13 @@ using codegen::InterfaceArray;
 using codegen::KernelInterface;
 
 /// Tells recurrences of one name apart that take or compute something else, for consts given on the command line too.
-static uint32_t digest(dgps::RecurrenceOp recurrence, const DataTypes &types) {
+static uint32_t digest(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
   std::string text;
   raw_string_ostream os(text);
   recurrence->print(os);
-  os << types.print();
+  os << pipeline.dataTypes.print();
+  if (pipeline.precision == Precision::TF32)
+    os << " tf32";
   return uint32_t(xxh3_64bits(text));
 }
 
@@ -35,7 +37,8 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
     if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
       interface.dims.push_back({dim.getName().str(), size.getInt()});
   interface.dataTypes = pipeline.dataTypes;
-  interface.digest = digest(recurrence, pipeline.dataTypes);
+  interface.digest = digest(recurrence, pipeline);
+  interface.tf32 = pipeline.precision == Precision::TF32;
   auto add = [&](auto op, recur_kind kind, mlir::Type type, bool isShared = false) {
     ArrayRef<int64_t> shape = cast<dgps::RealType>(type).getShape();
     DataType stored = op.getStored() ? analysis::getStoredDataType(op.getStored())

@@ -56,6 +56,7 @@ def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPES">, Group<TargetGroup>, 
             HelpText<"types of the data: f32 (default), bf16 or f16; single arrays and states have others by name: bf16,g=f32,S=bf16">,
             HelpTextForVariants<[RunVerb], "type of the arrays written: f64, f32, f16 or bf16 (default: the engine's); for kernels, also types by name">;
 def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>, Visibility<withSpec>;
+defm precision : Valued<"precision", "NAME", "products of float32 data on a GPU: exact (default), or tf32, whose factors have 11 bits", TargetGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 defm engine : Valued<"engine", "NAME", "what runs the recurrence: interpreter (default), chunk, tile, host", TargetGroup, [RunVerb]>;
 
 def backward : Switch<"backward", "make the gradient's kernels too; or check, run or explain the gradient", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;

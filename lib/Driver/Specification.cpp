@@ -83,7 +83,7 @@ Expected<PipelineOptions> driver::parsePipelineOptionsOfTargets(const opt::Input
   if (!effort)
     return effort.takeError();
   Expected<PipelineOptions> options =
-      compile::parsePipeline({word(OPT_target), word(OPT_dtype), word(OPT_plan), word(OPT_chunk)});
+      compile::parsePipeline({word(OPT_target), word(OPT_dtype), word(OPT_precision), word(OPT_plan), word(OPT_chunk)});
   if (!options)
     return options.takeError();
   options->effort = *effort;

@@ -67,7 +67,8 @@ static Expected<PipelineOptions> parseKernelOptions(const opt::InputArgList &arg
     const opt::Arg *arg = args.getLastArg(option);
     return arg ? std::optional<StringRef>(arg->getValue()) : std::nullopt;
   };
-  Expected<PipelineOptions> options = compile::parsePipeline({word(OPT_target), std::nullopt, word(OPT_plan), {}});
+  Expected<PipelineOptions> options =
+      compile::parsePipeline({word(OPT_target), std::nullopt, word(OPT_precision), word(OPT_plan), {}});
   if (options && !options->lowerTargets.empty())
     return makeError("--target: one target is taken here, but '" + args.getLastArgValue(OPT_target) +
                      "' names several");

@@ -3,6 +3,7 @@
 #include "Codegen/Embed/KernelInterface.h"
 #include "Compile/Backend.h"
 #include "Compile/KernelPlans.h"
+#include "dialects/Chunk/Chunk.h"
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
 #include <unistd.h>
@@ -32,6 +33,18 @@ static int64_t countStateBytes(dgps::RecurrenceOp recurrence) {
   return bytes;
 }
 
+/// What the precision that was asked for changes.
+static Expected<std::string> explainTF32(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  if (pipeline.target.isCPU())
+    return "tf32 changes nothing: processors multiply float32 as it is";
+  auto module = copyTo("chunk", recurrence, pipeline);
+  if (!module)
+    return module.takeError();
+  bool rounds = (*(**module).getOps<chunk::ProgramOp>().begin()).hasTF32Factors();
+  return rounds ? "tf32: products of float32 data round each factor to 11 bits"
+                : "tf32 changes nothing: the data have 16 bits, and products round factors to bf16";
+}
+
 static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
   PlanReport report;
   report.stateBytes = countStateBytes(recurrence);
@@ -43,6 +56,12 @@ static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const Pipe
   if (!remarks)
     return remarks.takeError();
   report.remarks = std::move(*remarks);
+  if (pipeline.precision == Precision::TF32) {
+    Expected<std::string> text = explainTF32(recurrence, pipeline);
+    if (!text)
+      return text.takeError();
+    report.remarks.insert(report.remarks.begin(), {"precision", std::move(*text)});
+  }
   if (pipeline.target.isHost())
     report.cacheBytes = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
   return report;

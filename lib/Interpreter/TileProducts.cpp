@@ -155,6 +155,10 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
       for (double &number : factor->values)
         number = e.machine.rounds && !isHole(number) ? cutOff(number) : number;
   }
+  if (op.getTf32() && e.machine.rounds)
+    for (Contents *factor : {&a, &b})
+      for (double &number : factor->values)
+        number = isHole(number) ? number : Arithmetic(Rounding::tf32).operand(number);
   auto rightAt = [&](int64_t k, int64_t column) { return rightTransposed ? b.at(column, k) : b.at(k, column); };
   Contents rowScale, columnScale;
   if (op.getPlus()) {

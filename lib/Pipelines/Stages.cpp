@@ -36,7 +36,8 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
-  passes.addNestedPass<chunk::ProgramOp>(chunk::createChooseFactorsPass({/*f16=*/!options.target.isCPU()}));
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createChooseFactorsPass(
+      {/*f16=*/!options.target.isCPU(), /*tf32=*/!options.target.isCPU() && options.precision == Precision::TF32}));
 }
 
 void recur::populateSummaries(mlir::OpPassManager &passes) {

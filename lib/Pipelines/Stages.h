@@ -12,11 +12,15 @@ namespace recur {
 /// How a kernel goes over the tokens; `Auto` leaves it to the emitted code.
 enum class Plan { Auto, Step, Chunk, Segment, Scan, TokenLoop };
 
+/// How a GPU multiplies factors that are made of f32 data.
+enum class Precision { Exact, TF32 };
+
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.
 struct PipelineOptions {
   Target target = getHostTarget();
   std::vector<Target> lowerTargets; // kernels are made for these too, for processors that lack what `target` has
   DataTypes dataTypes;              // of the caller's arrays, where a recurrence says nothing of its own
+  Precision precision = Precision::Exact;
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk;       // the backend chooses when left out
   Effort effort = Effort::Full;       // of the compiler for the code

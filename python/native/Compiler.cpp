@@ -83,7 +83,8 @@ struct Options {
     for (auto [known, field] :
          {std::pair("source_name", &options.source_name), std::pair("recurrence", &options.recurrence),
           std::pair("target", &options.target), std::pair("dtype", &options.dtype), std::pair("plan", &options.plan),
-          std::pair("emit", &options.emit), std::pair("gradients", &options.gradients)})
+          std::pair("emit", &options.emit), std::pair("gradients", &options.gradients),
+          std::pair("precision", &options.precision)})
       if (name == known)
         return *field;
     raise("Error", "the compiler has no option '" + name + "'");

@@ -107,11 +107,14 @@ def define(
     plan: str = "auto",
     chunk: int = 0,
     quick: bool = False,
+    precision: str | None = None,
 ) -> Recurrence:
     """Makes the recurrence that a text declares; if the text has several, ``recurrence`` names one.
 
     ``target``, ``plan`` and ``chunk`` are the options of ``recurc build``. ``dims`` and ``consts`` replace sizes and numbers of the text.
-    With ``quick``, kernels compile in a fifth of the time and run slower. Raises :class:`recur.CompileError` if the text has
+    With ``quick``, kernels compile in a fifth of the time and run slower. ``precision`` says how a GPU multiplies what is made of float32
+    data: ``"exact"``, or ``"tf32"``, with factors of 11 bits; without it PyTorch's tensors follow
+    ``torch.get_float32_matmul_precision()``, and all else is exact. Raises :class:`recur.CompileError` if the text has
     mistakes, and issues the compiler's warnings as :class:`recur.CompileWarning`. Sizes are not known before the first call, so
     mistakes that depend on sizes are found then.
     """
@@ -119,7 +122,7 @@ def define(
     source_name = options.read_text("define", "source_name", source_name)
     if recurrence is not None:
         options.read_text("define", "recurrence", recurrence)
-    chosen = options.Options.read("define", dims, consts, target, plan, chunk, quick)
+    chosen = options.Options.read("define", dims, consts, target, plan, chunk, quick, precision)
     declaration = definition.describe(text, source_name, recurrence)
     warning = definition.verify(text, source_name, declaration, chosen)
     if warning:

@@ -69,6 +69,7 @@ def verify(source: str, source_name: str, declaration: Declaration, options: Opt
                 target=options.target,
                 plan=options.plan,
                 chunk=options.chunk or None,
+                precision=options.precision,
             ).text.rstrip("\n")
         except CompileError as error:
             first = first or error

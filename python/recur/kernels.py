@@ -61,6 +61,7 @@ class Request:
     quick: bool = False
     summaries: bool = False  #: of parts of sequences, on a GPU too
     gradients: tuple[str, ...] = ()  #: of which inputs, params and states; none named: of all
+    precision: str = "exact"  #: of products of float32 data on a GPU
 
     def to_key(self) -> dict[str, Any]:
         """The same for the cache, with the compiler, and this processor where the target is this processor."""
@@ -130,6 +131,7 @@ def _compile(request: Request) -> bytes:
         backward=request.backward,
         gradients=",".join(request.gradients) or None,
         summaries=request.summaries,
+        precision=request.precision,
         quick=request.quick,
         emit="so,manifest",
     ).artifacts

@@ -88,9 +88,10 @@ class Options:
     plan: str = "auto"
     chunk: int = 0
     quick: bool = False
+    precision: str | None = None  #: None: exact, or as PyTorch has it for its tensors
 
     @staticmethod
-    def read(where: str, dims: Any, consts: Any, target: Any, plan: Any, chunk: Any, quick: Any) -> Options:
+    def read(where: str, dims: Any, consts: Any, target: Any, plan: Any, chunk: Any, quick: Any, precision: Any) -> Options:
         """Raises :class:`recur.ArgumentError` where one is of the wrong kind. The compiler knows which targets and chunks there are."""
         return Options(
             read_dims(where, dims),
@@ -99,4 +100,5 @@ class Options:
             read_text(where, "plan", plan),
             read_count(where, "chunk", chunk),
             read_flag(where, "quick", quick),
+            None if precision is None else read_text(where, "precision", precision),
         )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from . import _native, array_library, bound, debug, definition, dtypes, gradient, kept, kernels, options, orientation, parts, pools, reports
+from . import precision as precisions
 from .call_options import CallOptions, Indices
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CompileError, NoGradientError, suggest
@@ -26,8 +27,8 @@ _KEYWORDS = (
 
 #: What completion shows; the rest is for the package's other modules.
 _SHOWN = (
-    "bind", "check", "chunk", "consts", "declaration", "dims", "explain", "explain_json", "function", "gradient", "is_saved", "keep", "name", "plan", "quick",
-    "source", "source_name", "stub", "target", "text", "with_options",
+    "bind", "check", "chunk", "consts", "declaration", "dims", "explain", "explain_json", "function", "gradient", "is_saved", "keep", "name", "plan", "precision",
+    "quick", "source", "source_name", "stub", "target", "text", "with_options",
 )  # fmt: skip
 
 
@@ -56,6 +57,7 @@ class Recurrence:
         self.plan = options.plan
         self.chunk = options.chunk
         self.quick = options.quick
+        self.precision = options.precision
         self._options = options
         self._dims = options.dims
         self._consts = options.consts
@@ -165,9 +167,10 @@ class Recurrence:
         plan: str | None = None,
         chunk: int | None = None,
         quick: bool | None = None,
+        precision: str | None = None,
     ) -> Recurrence:
-        """The same recurrence with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan or chunk. With ``quick``,
-        kernels compile in a fifth of the time and run slower."""
+        """The same recurrence with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan, chunk or precision of a
+        GPU's products (``"exact"`` or ``"tf32"``). With ``quick``, kernels compile in a fifth of the time and run slower."""
         if self._only:
             raise ArgumentError(f"{self.name}: a saved kernel takes no options; load the text of the recurrence")
         assert self.source is not None
@@ -179,6 +182,7 @@ class Recurrence:
             self.plan if plan is None else plan,
             self.chunk if chunk is None else chunk,
             self.quick if quick is None else quick,
+            self.precision if precision is None else precision,
         )
         definition.verify(self.source, self.source_name, self.declaration, chosen)
         made = Recurrence(self.declaration, self.source, self.source_name, chosen)
@@ -327,6 +331,7 @@ class Recurrence:
             self.quick,
             summaries and any(map(kernels.is_for_gpus, (target or self.target).split(","))),  # a processor's kernels have them anyway
             tuple(gradients),
+            (self.precision or "exact") if any(map(kernels.is_for_gpus, (target or self.target).split(","))) else "exact",
         )
 
     def obtain(self, key: tuple[Any, ...], target: str | None = None) -> kernels.Loaded:
@@ -475,6 +480,13 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
+        other = precisions.choose(self, arrays, named)
+        if other is not self:
+            return other(
+                *arrays, initial=initial, final=final, out=out, offsets=offsets, states_transposed=states_transposed, kept_bytes=kept_bytes,
+                group=group, layout=layout, pool=pool, state_indices=state_indices, final_indices=final_indices, token_indices=token_indices,
+                accepted=accepted, replayed=replayed, interval=interval, interval_indices=interval_indices, positions=positions, **named,
+            )  # fmt: skip
         if replayed or not (pool is state_indices is final_indices is token_indices is accepted is interval is interval_indices is positions is None):
             every = pools.read_interval(self.name, interval, interval_indices, positions)
             again = pools.read_replayed(self.name, replayed, accepted)
@@ -541,6 +553,9 @@ class Recurrence:
         several states, both are mappings.
         """
         named = self._rename(named)
+        other = precisions.choose(self, arrays, named)
+        if other is not self:
+            return other.keep(*arrays, every=every, initial=initial, offsets=offsets, **named)
         if self.layout is not None:
             self.layout.refuse_wholes(arrays, named, initial)
         kept.check_every(self.name, every)

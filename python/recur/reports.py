@@ -33,7 +33,8 @@ def explain(recurrence: Recurrence, target: Any, backward: Any, dims: Mapping[st
     """The report as ``text`` and as ``json``; see :meth:`recur.Recurrence.explain`."""
     if target is not None:
         options.read_text(recurrence.name, "target", target)
-    return _perform("explain", recurrence, dims, target=target, backward=options.read_flag(recurrence.name, "backward", backward))
+    asks = options.read_flag(recurrence.name, "backward", backward)
+    return _perform("explain", recurrence, dims, target=target, backward=asks, precision=recurrence.precision)
 
 
 def check(recurrence: Recurrence, dtype: Any, backward: Any, seed: Any, tokens: Any, hard: Any, dims: Mapping[str, Any]) -> Explanation:
@@ -48,6 +49,7 @@ def check(recurrence: Recurrence, dtype: Any, backward: Any, seed: Any, tokens: 
         plan=recurrence.plan,
         chunk=recurrence.chunk or None,
         quick=recurrence.quick,
+        precision=recurrence.precision,
         backward=options.read_flag(name, "backward", backward),
         seed=options.read_count(name, "seed", seed, most=2**64 - 1),
         tokens=options.read_tokens(name, tokens),

@@ -72,9 +72,13 @@ def test_what_a_kernel_depends_on_is_in_its_key():
             gdn.with_options(plan="step").request(sizes, "float32"),
             gdn.with_options(chunk=32).request(sizes, "float32"),
             gdn.with_options(consts={"scale": 1.0}).request(sizes, "float32"),
+            gdn.with_options(precision="tf32").request(sizes, "float32"),  # to a processor, as before
+            gdn.with_options(target="sm_90a").request(sizes, "float32"),
+            gdn.with_options(target="sm_90a", precision="exact").request(sizes, "float32"),
+            gdn.with_options(target="sm_90a", precision="tf32").request(sizes, "float32"),
         )
     }
-    assert len(keys) == 7
+    assert len(keys) == 9
     assert "host" in usual.to_key() and "avx" in usual.to_key()["host"]
     assert "host" not in gdn.with_options(target="x86-64-v3").request(sizes, "float32").to_key()
 

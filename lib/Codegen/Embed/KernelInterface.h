@@ -108,6 +108,7 @@ struct KernelInterface {
   std::string source; // the specification's file name, for comments
   std::vector<std::pair<std::string, int64_t>> dims;
   DataTypes dataTypes;                // as they were asked for
+  bool tf32 = false;                  // GPUs may round factors of float32 data to it
   uint32_t digest = 0;                // of what is computed, on whichever target
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;

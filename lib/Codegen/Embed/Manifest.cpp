@@ -108,6 +108,7 @@ static json::Value printRecurrence(const KernelInterface &interface) {
                           {"source", interface.source},
                           {"dims", std::move(dims)},
                           {"dtype", interface.dataTypes.print()},
+                          {"precision", interface.tf32 ? "tf32" : "exact"},
                           {"arguments", printArguments(interface, getArgumentFields(interface))},
                           {"plans", printPlans(interface)},
                           {"summaries", printSummaries(interface)}};

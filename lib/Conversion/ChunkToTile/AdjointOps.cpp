@@ -111,6 +111,7 @@ void Planner::plan(chunk::ApplyTransposedOp op) {
     return gatherBack(matrix, values, *op.getPoints(), *op.getSteps(), factors(op.getDecay(), op.getLinear()), result,
                       /*solve=*/false);
   ProductOp gathered = product(matrix, true, values, result, rowsOf(result), rowsOf(values));
+  gathered.setTf32(roundsInProduct(op));
   if (triangle)
     gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
 }

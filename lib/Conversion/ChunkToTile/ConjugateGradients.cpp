@@ -10,7 +10,7 @@ using namespace recur::conversion;
 using namespace recur::tile;
 
 bool conversion::solvesSystemsApart(chunk::ProgramOp program, const PlanMachine &machine) {
-  if (!machine.isCTA() || !program.getFactors() || !program.getStates().empty() ||
+  if (!machine.isCTA() || !program.getShortFactors() || !program.getStates().empty() ||
       int64_t(program.getChunk()) != ConjugateGradientsOp::tokens || !analysis::cancelsInGramSystemsAlone(program))
     return false;
   constexpr int64_t ofTokens = 4096; // numbers of the tokens, beside what systems are solved in

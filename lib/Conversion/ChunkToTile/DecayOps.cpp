@@ -464,6 +464,7 @@ void Planner::plan(chunk::InteractionOp op) {
                                   : transposedColumns(op.getColumns());
   ProductOp dots = product(rows, false, columns, result, rowsOf(result), constant(inner));
   dots.setRightTransposed(machine.isCTA()); // the matrix units take both
+  dots.setTf32(roundsInProduct(op));
   dots.setResultTriangle(ArrayRef<int64_t>{triangle.first, triangle.second});
   if (isSecond)
     dots.getPlusMutable().assign(result);

@@ -10,47 +10,56 @@ using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
 
-bool Planner::takesPairs(int64_t rows, int64_t inner) {
-  constexpr int64_t worthwhile = 8; // rows: rounding and pairing cost as much as the products of a few
-  if (inTokenLoop || !factorType || rows < worthwhile)
-    return false;
-  return machine.isCTA() || (machine.hasPairs && inner % 2 == 0);
+bool Planner::isWorthRounding(int64_t rows) const {
+  constexpr int64_t worthwhile = 8; // rounding and pairing cost as much as the products of a few
+  return !inTokenLoop && rows >= worthwhile;
 }
 
-bool Planner::takesPairs(chunk::InteractionOp op) {
+bool Planner::hasPairs(int64_t inner) const {
+  return factorType && (machine.isCTA() || (machine.hasPairs && inner % 2 == 0));
+}
+
+bool Planner::mayRound(chunk::InteractionOp op) {
   bool isOfNumbers = structure.isOfNumbers(op.getRows()) && structure.isOfNumbers(op.getColumns());
-  return !isOfNumbers &&
-         takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], chunk::tensorOf(op.getRows()).getShape()[1]);
+  return !isOfNumbers && isWorthRounding(chunk::tensorOf(op.getResult()).getShape()[0]);
+}
+bool Planner::takesPairs(chunk::InteractionOp op) {
+  return mayRound(op) && hasPairs(chunk::tensorOf(op.getRows()).getShape()[1]);
+}
+bool Planner::mayRound(chunk::ReadOp op) {
+  return structure.roundsStates() && isWorthRounding(chunk::tensorOf(op.getResult()).getShape()[0]);
 }
 bool Planner::takesPairs(chunk::ReadOp op) {
-  int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
-  return structure.roundsStates() && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], inner);
+  return mayRound(op) && hasPairs(chunk::tensorOf(op.getRows()).getShape().back());
 }
 /// A matrix of the tokens that was left as a factor of tf32.
 bool Planner::isPrecise(Value matrix) {
   auto left = matrix.getDefiningOp<chunk::TakeOp>();
   return left && left.getPrecise() && machine.isCTA();
 }
-bool Planner::takesPairs(chunk::ApplyOp op) {
+bool Planner::mayRound(chunk::ApplyOp op) {
   // An odd token's pair has the column beyond it, which nothing but a triangle promises to be zero.
   return structure.roundsStates() && !op.getDecay() && !isPrecise(op.getMatrix()) &&
-         structure.findTriangle(op.getMatrix()) && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
+         structure.findTriangle(op.getMatrix()) && isWorthRounding(chunk::tensorOf(op.getResult()).getShape()[0]);
 }
-bool Planner::takesPairs(chunk::ApplyTransposedOp op) {
+bool Planner::takesPairs(chunk::ApplyOp op) { return mayRound(op) && hasPairs(); }
+bool Planner::mayRound(chunk::ApplyTransposedOp op) {
   return machine.isCTA() && structure.roundsStates() && !op.getDecay() && structure.findTriangle(op.getMatrix()) &&
-         takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
+         isWorthRounding(chunk::tensorOf(op.getResult()).getShape()[0]);
 }
+bool Planner::takesPairs(chunk::ApplyTransposedOp op) { return mayRound(op) && hasPairs(); }
 bool Planner::isRankOne(chunk::AdvanceOp op) const {
   return machine.isCTA() && !op.writesNothing() && chunk::tensorOf(op.getValues()).getShape()[0] == 1;
 }
-bool Planner::takesPairs(chunk::AdvanceOp op) {
+bool Planner::mayRound(chunk::AdvanceOp op) {
   if (isRankOne(op))
     return false;
   ArrayRef<int64_t> state = chunk::tensorOf(op.getState()).getShape();
   ArrayRef<int64_t> values = chunk::tensorOf(op.getValues()).getShape();
   bool isWhole = !machine.hasAMX || values[0] % 2 == 0; // in rows, which have whole pairs of tokens
-  return structure.roundsStates() && values.size() == 2 && isWhole && takesPairs(std::min(state[0], state[1]));
+  return structure.roundsStates() && values.size() == 2 && isWhole && isWorthRounding(std::min(state[0], state[1]));
 }
+bool Planner::takesPairs(chunk::AdvanceOp op) { return mayRound(op) && hasPairs(); }
 
 /// The two operands of a product of each row with its number.
 static std::optional<std::pair<Value, Value>> matchScaledRows(chunk::MapOp op) {

@@ -95,7 +95,7 @@ public:
       : program(program), builder(builder), loc(program.getLoc()), machine(machine),
         structure(program, machine.solvesSystems),
         passes([this](chunk::MapOp map) { return isPaired(map); }, /*ofCore=*/!machine.isCTA()),
-        factorType(program.getFactors().value_or(mlir::Type())) {}
+        factorType(program.getShortFactors()) {}
 
   /// ChunkToTile.cpp: makes the kernel, in front of the program.
   mlir::FailureOr<tile::KernelOp> plan(llvm::StringRef symbol);
@@ -286,8 +286,18 @@ private:
   chunk::MapOp findSumOfDots(chunk::InteractionOp op);
 
   // Pairs.cpp: the factors of products of bf16.
-  /// Whether a product with so many rows and, if that is known, inner indices takes pairs.
-  bool takesPairs(int64_t rows, int64_t inner = 2);
+  /// Whether a product has so many rows that its factors are worth rounding.
+  bool isWorthRounding(int64_t rows) const;
+  /// Whether a product with so many inner indices can take rounded factors from memory.
+  bool hasPairs(int64_t inner = 2) const;
+  /// Whether the numbers allow it that the product's factors are rounded.
+  bool mayRound(chunk::InteractionOp op);
+  bool mayRound(chunk::ReadOp op);
+  bool mayRound(chunk::ApplyOp op);
+  bool mayRound(chunk::ApplyTransposedOp op);
+  bool mayRound(chunk::AdvanceOp op);
+  /// Whether the product itself rounds its factors, to tf32.
+  bool roundsInProduct(auto op) { return machine.isCTA() && program.hasTF32Factors() && mayRound(op); }
   bool takesPairs(chunk::InteractionOp op);
   bool takesPairs(chunk::ReadOp op);
   bool takesPairs(chunk::ApplyOp op);

@@ -103,6 +103,7 @@ void Planner::plan(chunk::ApplyOp op) {
   if (triangle)
     gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
   gathered.setLeftExchanged(isPrecise(op.getMatrix()));
+  gathered.setTf32(roundsInProduct(op));
 }
 
 void Planner::plan(chunk::SolveOp op) {
@@ -182,6 +183,12 @@ void Planner::plan(chunk::InverseOp op) {
     InvertOp::create(builder, loc, matrix, result, rowsOf(result), Value()).setExchanged(true);
     return;
   }
+  constexpr int64_t blockRows = 16;
+  int64_t size = tileOf(matrix).getSize(0);
+  if (machine.isCTA() && program.hasTF32Factors() && !op.getGain() && isInvertedByBlocks(size) && size > blockRows) {
+    InvertOp::create(builder, loc, matrix, make(op), rowsOf(matrix), Value());
+    return;
+  }
   // Rounded at once, so that what it multiplies may lie where the matrix was.
   bool isRounded = isFactorOnly(op);
   if (isRounded && isInvertedByBlocks(tileOf(matrix).getSize(0))) {
@@ -213,6 +220,7 @@ void Planner::plan(chunk::ReadOp op) {
     Value state = pairs ? rounded(op.getState()) : get(op.getState());
     ProductOp read = product(rows, false, state, result, rowsOf(result), constant(inner));
     read.setRightTransposed(!op.getLeft());
+    read.setTf32(roundsInProduct(op));
     if (sum) {
       Value other = sum.getOperands()[sum.getOperands()[0] == op.getResult() ? 1 : 0];
       auto left = other.getDefiningOp<chunk::TakeOp>();
@@ -278,6 +286,7 @@ void Planner::plan(chunk::AdvanceOp op) {
   left = inRows ? roundedTransposed(left, rows) : pairs ? paired(left, rows) : get(left);
   right = pairs ? paired(right, rows) : get(right);
   ProductOp update = product(left, !inRows, right, result, constant(tileOf(result).getSize(0)), rows);
+  update.setTf32(roundsInProduct(op));
   update.getPlusMutable().assign(state);
   if (rowScale)
     update.getRowScaleMutable().assign(rowScale);

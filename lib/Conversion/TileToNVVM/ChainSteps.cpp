@@ -49,6 +49,9 @@ private:
   SmallVector<Value> &packedOf(const Operand &operand);
   SmallVector<Value> &numbersOf(const Operand &operand);
   SmallVector<Value> loadFragments(const StateChain::Load &load);
+  /// Where each of a thread's numbers of a value lies in a tile of f32 that has a row for each token.
+  void forPlacesInTile(RightFactor32 tile, int64_t rows, llvm::function_ref<void(size_t index, Value place)> visit);
+  SmallVector<Value> loadNumbersOfRows(const StateChain::Load &load);
   /// One for each number of a value, or of the state.
   SmallVector<Value> loadRowNumbers(const Operand &operand, int64_t count);
   SmallVector<Value> loadColumnNumbers(const Operand &operand);
@@ -56,6 +59,11 @@ private:
   void fetchFor(unsigned value);
 
   SmallVector<Value> multiply(const Step &step, ArrayRef<Value> left, ValueRange sums);
+  SmallVector<Value> multiply32(const Step &step, ArrayRef<Value> left, ValueRange sums);
+  /// Sums of products, once all have ended but so many.
+  SmallVector<Value> ended(ValueRange sums, int64_t running) {
+    return chain.tf32 ? llvm::to_vector_of<Value>(sums) : code.settle(sums, running);
+  }
   SmallVector<Value> guard(const Step &step, SmallVector<Value> sums);
   Value isNoNumber(Value half);
   /// Values as a left factor with their bad numbers left out, and the first rows of the thread's two channels that have
@@ -70,7 +78,10 @@ private:
                                     address);
   }
   /// The row of a value that a thread's number belongs to.
-  Value tokenOf(int64_t index) { return t.add(t.multiply(t.remainder(t.lane, 4), 2), index / 4 * 8 + index % 2); }
+  Value tokenOf(int64_t index) {
+    Value column = t.add(t.multiply(t.remainder(t.lane, 4), 2), index % 2);
+    return t.add(chain.tf32 ? code.findToken32(column) : column, index / 4 * 8);
+  }
 
   TeamCode &t;
   WarpgroupCode code;
@@ -115,12 +126,30 @@ SmallVector<Value> StepsCode::loadFragments(const StateChain::Load &load) {
   return fragments;
 }
 
+void StepsCode::forPlacesInTile(RightFactor32 tile, int64_t rows, llvm::function_ref<void(size_t, Value)> visit) {
+  Value first[4];
+  for (int64_t i = 0; i < 4; ++i) {
+    Value channel = t.add(t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), i / 2 * 8);
+    first[i] = code.placeInPanels32(tile, tokenOf(i), channel);
+  }
+  for (int64_t index = 0; index < rows / 2; ++index)
+    visit(size_t(index), t.add(first[index % 4], index / 4 * 8 * panelRowBytes));
+}
+
+SmallVector<Value> StepsCode::loadNumbersOfRows(const StateChain::Load &load) {
+  SmallVector<Value> all;
+  int64_t rows = load.type().getSize(0);
+  forPlacesInTile({t.add(around.stage, load.offset), rows}, rows,
+                  [&](size_t, Value place) { all.push_back(t.load(pointerTo(place), t.builder.getF32Type())); });
+  return all;
+}
+
 StepsCode::Known &StepsCode::known(const Operand &operand) {
   if (operand.kind == Operand::Value)
     return values[operand.number];
   Known &known = loaded[operand.number];
-  if (known.packed.empty())
-    known.packed = loadFragments(loadOf(operand));
+  if (known.packed.empty() && known.numbers.empty())
+    chain.tf32 ? known.numbers = loadNumbersOfRows(loadOf(operand)) : known.packed = loadFragments(loadOf(operand));
   return known;
 }
 
@@ -148,6 +177,12 @@ SmallVector<Value> StepsCode::loadNumbers(const StateChain::Load &load, int64_t 
   Value own = t.add(around.numbers, load.offset);
   if (load.type().getShape().back() == 1)
     return SmallVector<Value>(4 * groups, t.load(pointerTo(own), f32));
+  if (chain.tf32 && load.isOfRows()) {
+    SmallVector<Value> ofRows(4 * groups);
+    for (int64_t index = 0; index < 4 * groups; index += index % 2 ? 3 : 1)
+      ofRows[index] = ofRows[index + 2] = t.load(pointerTo(t.add(own, t.multiply(tokenOf(index), 4))), f32);
+    return ofRows;
+  }
   own = t.add(own, t.multiply(t.remainder(t.lane, 4), 8));
   SmallVector<Value> all(4 * groups);
   for (int64_t group = 0; group < groups; ++group) {
@@ -191,7 +226,30 @@ void StepsCode::fetchFor(unsigned value) {
 // Products
 //===----------------------------------------------------------------------===//
 
+SmallVector<Value> StepsCode::multiply32(const Step &step, ArrayRef<Value> left, ValueRange sums) {
+  const StateChain::Load &right = chain.loads[*step.right];
+  int64_t rows = right.type().getSize(0), columns = right.type().getSize(1);
+  bool isAcross = step.kind == StepKind::Advance || step.isTransposed();
+  auto kind = step.kind == StepKind::Read ? Inner32::Channels : Inner32::Tokens;
+  std::optional<ArrayRef<int64_t>> triangle =
+      step.kind == StepKind::Apply && !isAcross ? cast<ProductOp>(step.op).getLeftTriangle() : std::nullopt;
+  auto isZero = [&](int64_t column, int64_t inner) {
+    return triangle && inner >= ((column + 7) / (*triangle)[0] + 1) * (*triangle)[1];
+  };
+  return code.multiply32({left,
+                          {t.add(around.stage, right.offset), rows},
+                          isAcross ? rows : columns,
+                          isAcross ? columns : rows,
+                          kind,
+                          isAcross,
+                          step.kind != StepKind::Advance,
+                          isZero},
+                         sums);
+}
+
 SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, ValueRange sums) {
+  if (chain.tf32)
+    return multiply32(step, left, sums);
   const StateChain::Load &right = chain.loads[*step.right];
   int64_t rows = right.type().getSize(0), columns = right.type().getSize(1);
   SmallVector<int64_t> places;
@@ -213,13 +271,13 @@ SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, V
 SmallVector<Value> &StepsCode::leftOf(const Step &step) {
   if (step.kind == StepKind::Read)
     return rounded;
-  return step.isPrecise() ? numbersOf(step.operands.front()) : packedOf(step.operands.front());
+  return step.isPrecise() || chain.tf32 ? numbersOf(step.operands.front()) : packedOf(step.operands.front());
 }
 
 void StepsCode::begin(unsigned number) {
   const Step &step = chain.steps[number];
   if (step.kind == StepKind::Advance) {
-    SmallVector<Value> &left = packedOf(step.operands.front());
+    SmallVector<Value> &left = leftOf(step);
     if (step.scale)
       for (auto [number, scale] : llvm::zip(state, loadColumnNumbers(*step.scale)))
         number = t.mul(number, scale);
@@ -241,18 +299,20 @@ void StepsCode::begin(unsigned number) {
     return;
   // A vote takes as long as three of the product's instructions, and is had while they run; but not of a product that
   // goes on from another's sums, with which that was slower.
-  Value isBad = step.plus ? Value() : code.anyOfWarpgroup(code.isAnyInfinite(left, step.isPrecise()));
+  // Products of tf32 leave zeros out, so that the first row does not show what is no number.
+  bool showsBad = step.plus && !chain.tf32;
+  Value isBad = showsBad ? Value() : code.anyOfWarpgroup(code.isAnyInfinite(left, step.isPrecise() || chain.tf32));
   guarded[*step.value] = {start, isBad};
 }
 
 void StepsCode::settle(const Action &action) {
   const Step &step = chain.steps[action.step];
   if (step.kind == StepKind::Advance) {
-    state = code.settle(state, action.running);
+    state = ended(state, action.running);
     return;
   }
   Known &value = values[*step.value];
-  value.numbers = code.settle(value.numbers, action.running);
+  value.numbers = ended(value.numbers, action.running);
   if (step.isGuarded())
     value.numbers = guard(step, value.numbers);
 }
@@ -309,11 +369,12 @@ SmallVector<Value> StepsCode::guard(const Step &step, SmallVector<Value> sums) {
   // Of the thread's two channels, the first row that is no number.
   constexpr int64_t none = 1 << 20;
   Value firsts[2] = {t.constant(none), t.constant(none)};
-  SmallVector<Value> cleaned = step.isPrecise() ? cleanPrecise(leftOf(step), firsts) : clean(leftOf(step), firsts);
+  SmallVector<Value> cleaned =
+      step.isPrecise() || chain.tf32 ? cleanPrecise(leftOf(step), firsts) : clean(leftOf(step), firsts);
   for (Value &first : firsts)
     for (int64_t distance : {1, 2})
       first = t.smaller(first, code.exchange(first, distance));
-  SmallVector<Value> sum = code.settle(multiply(step, cleaned, start), 0);
+  SmallVector<Value> sum = ended(multiply(step, cleaned, start), 0);
   ArrayRef<int64_t> triangle = *cast<ProductOp>(step.op).getLeftTriangle();
   for (Value &first : firsts)
     first = t.multiply(t.divide(first, triangle[1]), triangle[0]);
@@ -370,6 +431,12 @@ void StepsCode::store(const Step &step) {
   unsigned number = *chain.values[operand.number].stored;
   const StateChain::Stored &stored = chain.stored[number];
   Type element = StoreOp(stored.op).getArray().getType().getElementType();
+  if (chain.tf32)
+    return around.leave(int64_t(number) + 1, [&] {
+      ArrayRef<Value> numbers = numbersOf(operand);
+      forPlacesInTile({t.add(around.base, stored.offset), stored.rows}, stored.rows,
+                      [&](size_t index, Value place) { t.store(numbers[index], pointerTo(place)); });
+    });
   SmallVector<Value> packed = element.isBF16() ? packedOf(operand) : pack(numbersOf(operand), element);
   Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
   Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
@@ -391,8 +458,8 @@ void StepsCode::keepState() {
     Value row = t.add(t.add(t.multiply(t.warp, unit), inMatrix), low);
     Value own = t.add(t.add(around.base, t.multiply(row, stride)), t.add(t.multiply(high, 2), chain.keptOffset));
     for (int64_t i = 0; i < chain.keys / unit; ++i) {
-      SmallVector<Value> packed =
-          rounded.empty() ? pack(ArrayRef(state).slice(8 * i, 8)) : llvm::to_vector(ArrayRef(rounded).slice(4 * i, 4));
+      SmallVector<Value> packed = rounded.empty() || chain.tf32 ? pack(ArrayRef(state).slice(8 * i, 8))
+                                                                : llvm::to_vector(ArrayRef(rounded).slice(4 * i, 4));
       code.storeMatrices(t.add(own, i * unit * 2), packed, false);
     }
   });
@@ -413,11 +480,11 @@ bool StepsCode::changesStateBesideProducts() const {
 SmallVector<Value> StepsCode::emit() {
   // The chunk before has waited for its products, but ptxas does not see that past the beginning of a loop that it
   // takes for divergent, and would wait where the state is changed, for this chunk's products as well.
-  if (changesStateBesideProducts())
+  if (!chain.tf32 && changesStateBesideProducts())
     state = code.settle(state, 0);
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
   if (isRead)
-    rounded = pack(state);
+    rounded = chain.tf32 ? state : pack(state); // as products take it
   else if (chain.keepsRounded())
     keepState(); // whose rounded numbers nothing else needs
   around.waitForLoads();

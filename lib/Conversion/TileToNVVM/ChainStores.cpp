@@ -5,7 +5,7 @@ using namespace recur::conversion;
 using namespace recur::conversion::nvvm;
 using recur::analysis::StateChain;
 
-static constexpr int64_t elementBytes = 2, pieceColumns = 8, permutedRows = 8;
+static constexpr int64_t pieceBytes = 16, panelRowBytes = 128, permutedRows = 8;
 
 int64_t nvvm::findPieceBytes(const CallerArray &array) {
   constexpr uint64_t most = 16;
@@ -19,11 +19,18 @@ Value nvvm::countOwnChannels(TeamCode &t, const CallerArray &array, Value part) 
 }
 
 Value ChainStores::placeOf(const Stored &tile, Value row, Value column) {
-  Value piece = t.divide(column, pieceColumns);
-  if (tile.isPermuted)
+  int64_t pieceColumns = pieceBytes / tile.elementBytes, panelColumns = panelRowBytes / tile.elementBytes;
+  Value piece = t.divide(column, pieceColumns), panel;
+  if (tile.isPermuted) {
+    panel = t.divide(column, panelColumns);
+    piece = t.divide(t.remainder(column, panelColumns), pieceColumns);
     piece = arith::XOrIOp::create(t.builder, t.loc, piece, t.remainder(row, permutedRows));
-  Value elements = t.add(t.add(t.multiply(row, tile.stride), t.multiply(piece, pieceColumns)), tile.offset / 2);
-  return t.offset(shared, t.add(elements, t.remainder(column, pieceColumns)), t.builder.getBF16Type());
+  }
+  Value elements =
+      t.add(t.add(t.multiply(row, tile.stride), t.multiply(piece, pieceColumns)), tile.offset / tile.elementBytes);
+  if (panel && tile.columns > panelColumns)
+    elements = t.add(elements, t.multiply(panel, tile.rows * panelColumns));
+  return t.offset(shared, t.add(elements, t.remainder(column, pieceColumns)), tile.element);
 }
 
 /// Rows of a tile to where they lie, so many columns at a time. A thread's pieces are below each other, and several of
@@ -31,7 +38,7 @@ Value ChainStores::placeOf(const Stored &tile, Value row, Value column) {
 void ChainStores::storePieces(const Stored &tile, const Strip &strip, int64_t columns, Value to, Value stride,
                               Value count) {
   constexpr int64_t inStep = 8;
-  Type element = t.builder.getBF16Type(), type = columns > 1 ? Type(VectorType::get(columns, element)) : element;
+  Type element = tile.element, type = columns > 1 ? Type(VectorType::get(columns, element)) : element;
   int64_t below = strip.rowsAtOnce;
   Value row = below == 1 ? t.constant(0) : t.divide(t.thread, strip.pieces); // known where all threads have a row
   Value column = t.multiply(t.add(t.remainder(t.thread, strip.pieces), strip.first), columns);
@@ -53,7 +60,7 @@ void ChainStores::storePieces(const Stored &tile, const Strip &strip, int64_t co
 
 /// The same number by number, to wherever they go.
 void ChainStores::storeNumbers(const Stored &tile, Value to, Condition isThere, Offset offset) {
-  Type element = t.builder.getBF16Type();
+  Type element = tile.element;
   t.deal(t.constant(tile.rows * tile.columns), [&](Value index) {
     Value row = t.divide(index, tile.columns), column = t.remainder(index, tile.columns);
     t.when(isThere(row, column), [&] {
@@ -64,7 +71,10 @@ void ChainStores::storeNumbers(const Stored &tile, Value to, Condition isThere, 
 }
 
 void ChainStores::storeValue(const StateChain::Stored &value, const CallerArray &array, Value first, Value rows) {
-  Stored tile{value.offset, value.rows, StateChain::channels, StateChain::channels, /*isPermuted=*/true};
+  int64_t elementBytes = array.type.getElementBytes();
+  Type element = chain.tf32 ? Type(t.builder.getF32Type()) : t.builder.getBF16Type();
+  Stored tile{value.offset,        value.rows, StateChain::channels, panelRowBytes / elementBytes,
+              /*isPermuted=*/true, element,    elementBytes};
   Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
   int64_t bytes = findPieceBytes(array), columns = bytes / elementBytes;
   SmallVector<Strip> strips = findStrips(tile.columns / columns, tile.rows, t.threads);
@@ -100,7 +110,9 @@ void ChainStores::storeValue(const StateChain::Stored &value, const CallerArray 
 }
 
 void ChainStores::storeState(const CallerArray &array, Value first, Value rows) {
-  Stored tile{chain.keptOffset, StateChain::channels, chain.keys, chain.paddedRow(), /*isPermuted=*/false};
+  constexpr int64_t elementBytes = 2, pieceColumns = pieceBytes / elementBytes;
+  Stored tile{chain.keptOffset,     StateChain::channels,    chain.keys,  chain.paddedRow(),
+              /*isPermuted=*/false, t.builder.getBF16Type(), elementBytes};
   Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
   Value channels = array.channels ? countOwnChannels(t, array, part) : t.constant(StateChain::channels);
   // Of a chunk that is another CTA's, nothing.

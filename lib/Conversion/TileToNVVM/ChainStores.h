@@ -21,10 +21,13 @@ public:
   void storeState(const CallerArray &array, mlir::Value first, mlir::Value rows);
 
 private:
-  /// A tile of bf16. Rows of values are permuted, piece by piece of 16 bytes.
+  /// A tile of numbers of 16 bits, or of f32. Rows of values are permuted, piece by piece of 16 bytes, in panels of 128
+  /// bytes of a row each.
   struct Stored {
     int64_t offset, rows, columns, stride;
     bool isPermuted;
+    mlir::Type element;
+    int64_t elementBytes;
   };
   mlir::Value placeOf(const Stored &tile, mlir::Value row, mlir::Value column);
   void storePieces(const Stored &tile, const Strip &strip, int64_t columns, mlir::Value to, mlir::Value stride,

@@ -10,8 +10,8 @@
 // A warp sees as it loads them whether all are finite; if not, the matrix units get zeros in their place, and rows at
 // or behind one that is not finite get no number. Rows before it have the same bits as ever.
 //
-// A result of f32 is a left factor of tf32 with its columns exchanged. Its blocks on the diagonal have room for both
-// parts of bf16 until all blocks left of them are made.
+// A result of f32 may be a left factor of tf32 with its columns exchanged. Its blocks on the diagonal have room for
+// both parts of bf16 until all blocks left of them are made.
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <limits>
@@ -31,9 +31,10 @@ using Split = WarpgroupCode::Split;
 
 class InverseCode {
 public:
-  InverseCode(TeamCode &t, const Place &matrix, const Place &result, const std::optional<Place> &scale, Value rows)
+  InverseCode(TeamCode &t, const Place &matrix, const Place &result, const std::optional<Place> &scale, Value rows,
+              bool isExchanged)
       : t(t), code(t), matrix(matrix), result(result), parts(result), scale(scale), rows(rows),
-        blocks(matrix.type.getSize(0) / 16), isPrecise(result.type.getElementType().isF32()) {
+        blocks(matrix.type.getSize(0) / 16), isPrecise(result.type.getElementType().isF32()), isExchanged(isExchanged) {
     if (isPrecise)
       parts.type = halvesOf(result.type);
   }
@@ -65,7 +66,7 @@ private:
   Value matrixAddress(Value row, Value column);
   SmallVector<Value> loadMatrices(Value row, Value column, bool isAcross);
   void storeMatrices(ArrayRef<Value> four, Value row, Value column);
-  void storeExchanged(ArrayRef<Value> numbers, Value row, Value column);
+  void storePrecise(ArrayRef<Value> numbers, Value row, Value column);
   SmallVector<Value> join(const Split &parts);
   Split negate(const Split &factor);
   void multiply(const Split &left, const Split &right, MutableArrayRef<Value> sums);
@@ -84,7 +85,7 @@ private:
   const std::optional<Place> &scale;
   Value rows, inUnit, pair; // a lane's row in a unit's sums, and the first of its two columns there
   int64_t blocks;
-  bool isPrecise;
+  bool isPrecise, isExchanged;
 };
 
 } // namespace
@@ -180,11 +181,17 @@ void InverseCode::storeMatrices(ArrayRef<Value> four, Value row, Value column) {
   code.storeMatrices(code.addressOf(matrixAddress(row, column)), four, /*isAcross=*/false);
 }
 
-/// A block as numbers of tf32. The first of a lane's two columns lies before those of all lanes' second ones.
-void InverseCode::storeExchanged(ArrayRef<Value> numbers, Value row, Value column) {
+/// A block of f32; exchanged, as numbers of tf32, and the first of a lane's two columns lies before those of all lanes'
+/// second ones.
+void InverseCode::storePrecise(ArrayRef<Value> numbers, Value row, Value column) {
   Value first = t.remainder(t.lane, 4);
   for (auto [n, number] : llvm::enumerate(numbers)) {
     int64_t unit = int64_t(n) / 4, below = int64_t(n) % 4 / 2, second = int64_t(n) % 2;
+    if (!isExchanged) {
+      t.put(number, result,
+            {Index(t.add(row, inUnit), below * half), Index(t.add(column, pair), unit * half + second)});
+      continue;
+    }
     Value rounded = LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI32Type(),
                                                   t.builder.getStringAttr("llvm.nvvm.f2tf32.rna"), number)
                         .getResult(0);
@@ -323,7 +330,7 @@ void InverseCode::makeLeftOf(Value block, std::vector<Split> &factors) {
              numbers);
     Split made = code.split(numbers);
     if (isPrecise)
-      storeExchanged(numbers, i, j);
+      storePrecise(numbers, i, j);
     else
       storeMatrices(scale ? scaled(numbers, j) : made.upper, i, j);
     factors.push_back(negate(made));
@@ -358,10 +365,10 @@ void InverseCode::scaleDiagonal(Value i, const Split &diagonal) {
 void InverseCode::finishBlockRow(Value block) {
   Value i = t.multiply(block, blockRows);
   if (isPrecise) {
-    storeExchanged(join(loadDiagonal(block)), i, i);
+    storePrecise(join(loadDiagonal(block)), i, i);
     SmallVector<Value> zeros(8, t.number(0));
     for (int64_t distance = 1; distance < blocks; ++distance)
-      t.when(isBelow(block, blocks - distance), [&] { storeExchanged(zeros, i, t.add(i, distance * blockRows)); });
+      t.when(isBelow(block, blocks - distance), [&] { storePrecise(zeros, i, t.add(i, distance * blockRows)); });
     return;
   }
   if (scale)
@@ -388,14 +395,14 @@ LogicalResult nvvm::emitInvert(TeamCode &t, InvertOp op, const Place &matrix, co
   TileType type = result.type;
   if (!isInvertedByBlocks(type.getSize(0)))
     return op.emitOpError("cannot be lowered: it has a multiple of 16 rows, up to 128, not ") << type.getSize(0);
-  bool isPrecise = op.getExchanged() && type.getSize(0) > blockRows;
+  bool isPrecise = type.getElementType().isF32() && !scale && type.getSize(0) > blockRows;
   bool hasMatrices = type.getMemory() == Memory::Shared && (isPrecise || type.getElementType().isBF16()) &&
                      type.getStride(1) == 1 && type.getStride(0) % (isPrecise ? half / 2 : half) == 0 &&
                      result.alignment % 16 == 0;
   if (!hasMatrices || matrix.registers)
-    return op.emitOpError(
-        "cannot be lowered: its result is of bf16, or of f32 exchanged, and lies in shared memory, in rows of whole 16 "
-        "bytes");
-  InverseCode(t, matrix, result, scale, rows).emit();
+    return op.emitOpError("cannot be lowered: its result is of bf16, or of f32 and not scaled, and lies in shared "
+                          "memory, in rows of whole 16 "
+                          "bytes");
+  InverseCode(t, matrix, result, scale, rows, op.getExchanged()).emit();
   return success();
 }

@@ -2,7 +2,8 @@
 // factors from where they lie.
 //
 // Factors of f32 are split into two numbers of tf32 each, whose product lacks but the product of both lower ones: with
-// 11 bits in each part that is as exact as f32. Factors of 16 bits are multiplied as they are. Sums are f32 either way.
+// 11 bits in each part that is as exact as f32. If the product says so, factors of f32 are rounded to tf32 instead.
+// Factors of 16 bits are multiplied as they are. Sums are always f32.
 //
 // In a causal product the units on the diagonal multiply zeros by what later tokens have. That is nothing to mind but
 // where these are not finite. The matrix units are given zeros instead, and a warp that has met such a number, which it
@@ -65,7 +66,7 @@ public:
 
 private:
   using Fragment = SmallVector<Value, 4>; // registers of one factor, of one unit
-  /// A factor's registers: what is multiplied, and of f32 the lower parts.
+  /// A factor's registers: what is multiplied, and of f32 that is not rounded the lower parts.
   struct Parts {
     Fragment upper, lower;
   };
@@ -158,7 +159,8 @@ BlockProduct::Parts BlockProduct::split(const Fragment &fragment) {
   for (Value x : fragment) {
     Value upper = round(x);
     parts.upper.push_back(upper);
-    parts.lower.push_back(round(t.minus(x, LLVM::BitcastOp::create(t.builder, t.loc, f32, upper))));
+    if (!product.tf32)
+      parts.lower.push_back(round(t.minus(x, LLVM::BitcastOp::create(t.builder, t.loc, f32, upper))));
   }
   return parts;
 }
@@ -310,7 +312,7 @@ void BlockProduct::multiplyAll(ArrayRef<Parts> left, ArrayRef<Parts> right, Muta
   for (auto [r, l] : llvm::enumerate(left))
     for (auto [c, m] : llvm::enumerate(right)) {
       MutableArrayRef<Value> unit = sums.slice(4 * (r * shape.columnUnits + c), 4);
-      if (isWide) {
+      if (!l.lower.empty()) {
         multiply(l.lower, m.upper, unit);
         multiply(l.upper, m.lower, unit);
       }

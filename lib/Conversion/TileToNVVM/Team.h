@@ -233,6 +233,7 @@ struct Product {
   std::optional<Place> plus = {}, rowScale = {}, columnScale = {};
   bool transposed = false, rightTransposed = false;
   bool subtract = false; // the product from what is added
+  bool tf32 = false;     // factors of f32 are rounded to it
   std::optional<std::pair<int64_t, int64_t>> leftTriangle = {}, resultTriangle = {};
 };
 void emitProduct(TeamCode &team, const Product &product);

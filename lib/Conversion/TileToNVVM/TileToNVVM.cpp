@@ -459,6 +459,7 @@ void KernelLowering::emit(ProductOp op) {
   product.columnScale = optionalPlace(op.getColumnScale());
   product.transposed = op.getTransposed();
   product.rightTransposed = op.getRightTransposed();
+  product.tf32 = op.getTf32();
   product.leftTriangle = triangle(op.getLeftTriangle());
   product.resultTriangle = triangle(op.getResultTriangle());
   emitProduct(team, product);

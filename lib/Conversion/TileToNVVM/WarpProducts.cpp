@@ -59,3 +59,84 @@ void WarpgroupCode::storeMatricesByLanes(Value address, ArrayRef<Value> four, bo
     run("st.shared.b32 [$0], $1;", "r,r", {t.add(begin, inRow), stored});
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Products of tf32
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t eight = 8, panelColumns32 = 32, wordBytes = 4, pieceWords = 4;
+
+/// 0, 2, 4, 6, 3, 1, 7, 5.
+Value WarpgroupCode::findToken32(Value column) {
+  Value isUpper = t.divide(column, 4), inHalf = t.remainder(column, 4);
+  Value exchanged = arith::XOrIOp::create(t.builder, t.loc, inHalf, isUpper);
+  return t.add(t.multiply(exchanged, 2), isUpper);
+}
+
+Value WarpgroupCode::placeInPanels32(RightFactor32 tile, Value row, Value column) {
+  Value inPanel = t.remainder(column, panelColumns32), piece = t.divide(inPanel, pieceWords);
+  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, t.remainder(row, matrixRows));
+  Value place = t.add(t.multiply(row, rowBytes), t.multiply(swizzled, pieceBytes));
+  place = t.add(place, t.multiply(t.remainder(inPanel, pieceWords), wordBytes));
+  return t.add(tile.address, t.add(place, t.multiply(t.divide(column, panelColumns32), tile.rows * rowBytes)));
+}
+
+Value WarpgroupCode::roundToTF32(Value number) {
+  return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI32Type(),
+                                       t.builder.getStringAttr("llvm.nvvm.f2tf32.rna"), number)
+      .getResult(0);
+}
+
+std::pair<Value, Value> WarpgroupCode::loadTwo(Value first, Value second) {
+  Type f32 = t.builder.getF32Type();
+  if (!second) { // side by side
+    SmallVector<Value> both = takeApart(run("ld.shared.v2.f32 {$0, $1}, [$2];", "=f,=f,r", first, structOf(f32, 2)), 2);
+    return {both[0], both[1]};
+  }
+  auto load = [&](Value address) { return run("ld.shared.f32 $0, [$1];", "=f,r", address, f32); };
+  return {load(first), load(second)};
+}
+
+SmallVector<Value> WarpgroupCode::multiply32(const Product32 &product, ValueRange given) {
+  Type f32 = t.builder.getF32Type();
+  auto [left, right, inner, columns, kind, isAcross, areTokens, skips] = product;
+  SmallVector<Value> sums =
+      given.empty() ? SmallVector<Value>(columns / 2, t.number(0)) : llvm::to_vector_of<Value>(given);
+  // Of the first eight: the lane's column, and its two inner indices.
+  Value group = t.divide(t.lane, 4), pair = t.multiply(t.remainder(t.lane, 4), 2);
+  Value column = isAcross && !areTokens ? group : findToken32(group), indices[2] = {pair, t.add(pair, 1)};
+  if (kind == Inner32::Tokens)
+    for (Value &index : indices)
+      index = findToken32(index);
+  // Places of other eights differ by numbers that are known, but for the piece of the row, of which there are four.
+  Value places[2][panelColumns32 / eight];
+  for (int64_t i : {0, 1})
+    for (int64_t part = 0; part < panelColumns32 / eight; ++part) {
+      Value along = t.add(isAcross ? column : indices[i], part * eight);
+      places[i][part] = placeInPanels32(right, isAcross ? indices[i] : column, along);
+    }
+  auto placeOf = [&](int64_t i, int64_t ofColumns, int64_t ofInner) {
+    int64_t along = isAcross ? ofColumns : ofInner, below = isAcross ? ofInner : ofColumns;
+    int64_t offset = along / panelColumns32 * right.rows * rowBytes + below * rowBytes;
+    return t.add(places[i][along % panelColumns32 / eight], offset);
+  };
+  for (int64_t k = 0; k < inner; k += eight) {
+    Value factor[4]; // the upper and the lower row of the first index, then of the second
+    for (int64_t i = 0; i < 4; ++i)
+      factor[i] = roundToTF32(left[size_t(k / 2 + i % 2 * 2 + i / 2)]);
+    for (int64_t n = 0; n < columns; n += eight) {
+      if (skips && skips(n, k))
+        continue;
+      bool areNeighbours = kind == Inner32::Channels && !isAcross;
+      auto [first, second] = loadTwo(placeOf(0, n, k), areNeighbours ? Value() : placeOf(1, n, k));
+      Value two[] = {roundToTF32(first), roundToTF32(second)};
+      auto four = MutableArrayRef(sums).slice(size_t(n / 2), 4);
+      Value made = NVVM::MmaOp::create(t.builder, t.loc, structOf(f32, 4), ValueRange(factor), ValueRange(two),
+                                       ValueRange(ArrayRef<Value>(four)), ArrayRef<int64_t>{16, 8, 8}, std::nullopt,
+                                       std::nullopt, std::array{NVVM::MMATypes::tf32, NVVM::MMATypes::tf32},
+                                       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      llvm::copy(takeApart(made, 4), four.begin());
+    }
+  }
+  return sums;
+}

@@ -13,6 +13,17 @@ struct RightFactor {
   int64_t panelBytes;
 };
 
+/// A right factor of f32, of which products of tf32 round each number as they read it: a tile of so many rows in panels
+/// of 32 columns.
+struct RightFactor32 {
+  mlir::Value address;
+  int64_t rows;
+};
+
+/// What the inner indices of a product of tf32 are, as the left factor has them in a thread's numbers: channels, two
+/// neighbours; or tokens, in the order of `findToken32`.
+enum class Inner32 { Channels, Tokens };
+
 /// Addresses in shared memory are of 32 bits here.
 class WarpgroupCode {
 public:
@@ -79,6 +90,26 @@ public:
   llvm::SmallVector<mlir::Value> multiplyPrecise(llvm::ArrayRef<mlir::Value> left, RightFactor right,
                                                  llvm::ArrayRef<int64_t> places, int64_t columns,
                                                  mlir::ValueRange sums = {});
+  /// A product of each warp's 16 rows, of factors of f32 that are rounded to tf32; it is done when this returns. Where
+  /// `isAcross`, the right factor's rows are the inner indices; else its rows are the result's columns, which are
+  /// tokens. `areTokens`: so they are where inner indices lie across. `skips` says for which eights of columns which
+  /// eights of inner indices are zeros of the right factor.
+  struct Product32 {
+    llvm::ArrayRef<mlir::Value> left;
+    RightFactor32 right;
+    int64_t inner, columns;
+    Inner32 kind;
+    bool isAcross, areTokens;
+    llvm::function_ref<bool(int64_t column, int64_t inner)> skips;
+  };
+  llvm::SmallVector<mlir::Value> multiply32(const Product32 &product, mlir::ValueRange sums = {});
+  /// Which token of each eight a column of the sums is. In this order lanes read rows of tokens, and columns of them,
+  /// without conflicts of banks: halved, the tokens of the first four columns differ, and so do those of the other
+  /// four, those of even columns and those of odd ones.
+  mlir::Value findToken32(mlir::Value column);
+  /// Where a number of a tile of f32 in panels of 32 columns lies.
+  mlir::Value placeInPanels32(RightFactor32 tile, mlir::Value row, mlir::Value column);
+  mlir::Value roundToTF32(mlir::Value number);
   /// Stops until all products have ended but the last so many, which are still `running`.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums, int64_t running);
   /// Where a piece of 16 bytes of a row lies in a tile of so many rows, in panels of 64 columns that are permuted so.
@@ -98,6 +129,8 @@ private:
   llvm::SmallVector<mlir::Value> beginByWarpgroup(const Product &product);
   /// WarpProducts.cpp: it is done when this returns.
   llvm::SmallVector<mlir::Value> multiplyByWarps(const Product &product);
+  /// Two numbers of f32; without a second address, neighbours.
+  std::pair<mlir::Value, mlir::Value> loadTwo(mlir::Value first, mlir::Value second);
   void storeMatricesByLanes(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
   mlir::Value run(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands, mlir::Type result = {});
   llvm::SmallVector<mlir::Value> takeApart(mlir::Value all, int64_t count);

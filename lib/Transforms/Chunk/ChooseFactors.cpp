@@ -17,6 +17,8 @@ struct ChooseFactorsPass : recur::chunk::impl::ChooseFactorsPassBase<ChooseFacto
       return;
     if (FloatType type = recur::analysis::findFactorType(getOperation(), f16))
       getOperation().setFactors(type);
+    else if (tf32)
+      getOperation().setFactors(FloatTF32Type::get(&getContext()));
   }
 };
 } // namespace

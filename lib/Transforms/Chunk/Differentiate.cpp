@@ -50,7 +50,7 @@ struct DifferentiatePass : recur::chunk::impl::DifferentiatePassBase<Differentia
       if (failed(Differentiator(gradient).run()))
         return signalPassFailure();
       // Cotangents are factors too.
-      if (gradient.getFactors() && !recur::analysis::findFactorType(gradient, /*takesF16=*/true))
+      if (gradient.getShortFactors() && !recur::analysis::findFactorType(gradient, /*takesF16=*/true))
         gradient.removeFactorsAttr();
     }
   }

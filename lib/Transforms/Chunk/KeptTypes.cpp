@@ -28,8 +28,8 @@ static bool isFactorAlone(KeptOp kept) {
 void KeptTypesPass::runOnOperation() {
   for (auto gradient : getOperation().getOps<ProgramOp>()) {
     StringRef name = gradient.getSymName();
-    if (!gradient.getBackward() || !gradient.getFactors() || !name.consume_back("_gradient") || cancels(gradient) ||
-        !recur::analysis::ChunkStructure(gradient).roundsStates())
+    if (!gradient.getBackward() || !gradient.getShortFactors() || !name.consume_back("_gradient") ||
+        cancels(gradient) || !recur::analysis::ChunkStructure(gradient).roundsStates())
       continue;
     auto states = getOperation().lookupSymbol<ProgramOp>((name + "_states").str());
     for (KeptOp kept : gradient.getKept()) {

@@ -371,6 +371,8 @@ SmallVector<Dim> Channels::listPadded(int64_t size) {
 
 void PadChannelsPass::runOnOperation() {
   ProgramOp program = getOperation();
+  if (program.hasTF32Factors()) // which have no pieces of 16 bits
+    return;
   if (cancels(program)) // nothing there is rounded, and no product needs whole pieces
     return;
   Channels all(program);

@@ -12,7 +12,7 @@ def ChooseFactorsPass : Pass<"chunk-choose-factors", "::recur::chunk::ProgramOp"
     vectors that are stored as bf16, scaled by anything. Numbers of a token, decays, params and states do not count: a
     key that is scaled by decays of f32 gates is rounded like the key. If a vector of f32 is a factor, or is added to
     one, all factors of the program stay f32. A program that already has `factors` keeps them. With `f16`, vectors
-    that are stored as f16 count like those of bf16.
+    that are stored as f16 count like those of bf16. With `tf32`, factors that are not rounded to bf16 are rounded to tf32.
 
     Before:
     ```mlir
@@ -29,7 +29,8 @@ def ChooseFactorsPass : Pass<"chunk-choose-factors", "::recur::chunk::ProgramOp"
     chunk.program @gated {} chunk 64 factors bf16 {
     ```
   }];
-  let options = [Option<"f16", "f16", "bool", "false", "factors of f16 data may be rounded to bf16 as well">];
+  let options = [Option<"f16", "f16", "bool", "false", "factors of f16 data may be rounded to bf16 as well">,
+                 Option<"tf32", "tf32", "bool", "false", "factors that stay f32 are rounded to tf32">];
 }
 
 def StorePass : Pass<"chunk-store", "::recur::chunk::ProgramOp"> {

@@ -83,12 +83,13 @@ tile.kernel @inverse_of_part_of_a_block required 0 workspace 0 threads 32 shared
 
 // -----
 
-tile.kernel @inverse_that_is_not_rounded required 0 workspace 0 threads 32 shared 16384 {
+tile.kernel @inverse_that_is_scaled_and_not_rounded required 0 workspace 0 threads 32 shared 16384 {
 ^bb0(%n: i64):
   %a = tile.alloc at 0 : !tile.tile<32x32xf32, shared, [32, 1]>
   %b = tile.alloc at 4096 : !tile.tile<32x32xf32, shared, [32, 1]>
-  // expected-error @below {{'tile.invert' op cannot be lowered: its result is of bf16, or of f32 exchanged, and lies in shared memory, in rows of whole 16 bytes}}
-  tile.invert %a into %b rows %n : !tile.tile<32x32xf32, shared, [32, 1]> into !tile.tile<32x32xf32, shared, [32, 1]>
+  %s = tile.alloc at 8192 : !tile.tile<32xf32, shared, [1]>
+  // expected-error @below {{'tile.invert' op cannot be lowered: its result is of bf16, or of f32 and not scaled, and lies in shared memory, in rows of whole 16 bytes}}
+  tile.invert %a into %b rows %n scaled_columns %s : !tile.tile<32x32xf32, shared, [32, 1]> into !tile.tile<32x32xf32, shared, [32, 1]> scaled_columns !tile.tile<32xf32, shared, [1]>
 }
 
 // -----

@@ -15,6 +15,22 @@ tile.kernel @wide required 0 workspace 0 threads 32 shared 16384 {
   tile.product %a, %b into %c rows %n inner %k : !tile.tile<16x8xf32, shared, [8, 1]>, !tile.tile<8x8xf32, shared, [8, 1]> into !tile.tile<16x8xf32, shared, [8, 1]>
 }
 
+// Where the product says so they are rounded, which makes one.
+// CHECK-LABEL: llvm.func @rounded
+// CHECK-COUNT-6: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"
+// CHECK-NOT: f2tf32
+// CHECK: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<tf32>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 8>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: llvm.return
+tile.kernel @rounded required 0 workspace 0 threads 32 shared 16384 {
+^bb0(%n: i64):
+  %k = arith.constant 8 : i64
+  %a = tile.alloc at 0 : !tile.tile<16x8xf32, shared, [8, 1]>
+  %b = tile.alloc at 1024 : !tile.tile<8x8xf32, shared, [8, 1]>
+  %c = tile.alloc at 2048 : !tile.tile<16x8xf32, shared, [8, 1]>
+  tile.product tf32 %a, %b into %c rows %n inner %k : !tile.tile<16x8xf32, shared, [8, 1]>, !tile.tile<8x8xf32, shared, [8, 1]> into !tile.tile<16x8xf32, shared, [8, 1]>
+}
+
 // Of an inner size that is known when the kernel runs, the last step is masked.
 // CHECK-LABEL: llvm.func @halves
 // CHECK: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>

@@ -1,8 +1,11 @@
 // RUN: recur-opt %s --chunk-choose-factors | FileCheck %s
 // RUN: recur-opt %s --chunk-choose-factors=f16 | FileCheck %s --check-prefix=F16
+// RUN: recur-opt %s --chunk-choose-factors=tf32 | FileCheck %s --check-prefix=TF32
+// RUN: recur-opt %s --chunk-choose-factors=tf32 | recur-opt | FileCheck %s --check-prefix=TF32
 
 // Gates of f32 are no factors, and keys that they scale are rounded as the keys were.
 // CHECK: chunk.program @gates {} chunk 4 factors bf16 {
+// TF32: chunk.program @gates {} chunk 4 factors bf16 {
 chunk.program @gates {} chunk 4 {
   %q = chunk.input "q" stored bf16 : tensor<4x8xf32>
   %k = chunk.input "k" stored bf16 : tensor<4x8xf32>
@@ -22,6 +25,7 @@ chunk.program @gates {} chunk 4 {
 
 // A factor that is f32 data stays, and with it all others.
 // CHECK: chunk.program @queries {} chunk 4 {
+// TF32: chunk.program @queries {} chunk 4 factors tf32 {
 chunk.program @queries {} chunk 4 {
   %q = chunk.input "q" : tensor<4x8xf32>
   %k = chunk.input "k" stored bf16 : tensor<4x8xf32>

@@ -645,3 +645,12 @@ tile.kernel @k required 0 workspace 0 {
   // expected-error @below {{'tile.product' op has exchanged columns of f32, whole eights of them, and no transposed factor, not '!tile.tile<4x4xf32, shared, [16, 1]>' and '!tile.tile<4x4xf32, shared, [16, 1]>'}}
   tile.product left_exchanged %a, %a into %a rows %n inner %n : !tile.tile<4x4xf32, shared, [16, 1]>, !tile.tile<4x4xf32, shared, [16, 1]> into !tile.tile<4x4xf32, shared, [16, 1]>
 }
+
+// -----
+
+tile.kernel @k required 0 workspace 0 threads 32 shared 1024 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x4xbf16, shared, [16, 1]>
+  // expected-error @below {{'tile.product' op rounds factors of f32 to tf32 in a kernel with threads, not '!tile.tile<4x4xbf16, shared, [16, 1]>' and '!tile.tile<4x4xbf16, shared, [16, 1]>'}}
+  tile.product tf32 %a, %a into %a rows %n inner %n : !tile.tile<4x4xbf16, shared, [16, 1]>, !tile.tile<4x4xbf16, shared, [16, 1]> into !tile.tile<4x4xbf16, shared, [16, 1]>
+}

@@ -88,6 +88,8 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.invert %A into %exchanged rows %tokens exchanged : !square into !tile.tile<64x64xf32, shared, [68, 1]>
   // CHECK: tile.product left_exchanged %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} left_triangle [1, 1]
   tile.product left_exchanged %exchanged, %a into %b rows %tokens inner %tokens left_triangle [1, 1] : !tile.tile<64x64xf32, shared, [68, 1]>, !rows into !rows
+  // CHECK: tile.product tf32 %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}}
+  tile.product tf32 %exchanged, %exchanged into %exchanged rows %tokens inner %tokens : !tile.tile<64x64xf32, shared, [68, 1]>, !tile.tile<64x64xf32, shared, [68, 1]> into !tile.tile<64x64xf32, shared, [68, 1]>
   // CHECK: tile.scaled_dots %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} block 16 points [1] of [0]
   tile.scaled_dots %a, %b scales %a into %A rows %tokens block 16 points [1] of [0] : !rows, !rows scales !rows into !square
   %channels = tile.alloc : !tile.tile<32x16xbf16, local, [16, 1]>

@@ -181,6 +181,26 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
     leaveData(recurrence, GetParam().type, tokens, base + "/" + std::to_string(tokens));
 }
 
+/// Products of tf32 leave a chain its state in registers, as those of bf16 do.
+TEST(CUDAPrecision, ChainsOfTF32HaveTheirStateInRegisters) {
+  auto specification = openExample(RECUR_SOURCE_DIR "/examples/gated_delta_net.recur", {64, 64});
+  ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+  PipelineOptions pipeline;
+  pipeline.target = *findTarget("sm_90a");
+  pipeline.precision = Precision::TF32;
+  compile::Listings listings;
+  auto kernels = compile::compileKernels((*specification)->getRecurrences().front(), pipeline, {}, listings);
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  EXPECT_GT(listings.registers, 0) << "no assembler";
+  EXPECT_TRUE(kernels->notes.empty()) << llvm::join(kernels->notes, "; ");
+  size_t chain = listings.ptx.find(".entry gated_delta_net_chunk_chain(");
+  ASSERT_NE(chain, std::string::npos);
+  std::string code = listings.ptx.substr(chain, listings.ptx.find(".entry", chain + 1) - chain);
+  EXPECT_THAT(code, HasSubstr("mbarrier.init")) << "the chain has no roles";
+  EXPECT_THAT(code, HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"));
+  EXPECT_THAT(code, Not(HasSubstr("bf16")));
+}
+
 /// In an ordinary run every third example in bf16 and every eighth in f32. Layers have 64 channels then: ptxas takes a
 /// minute for their gradients with 128, which have the same ops.
 std::vector<Case> listGradients() {
