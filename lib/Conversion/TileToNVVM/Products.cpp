@@ -8,7 +8,7 @@
 // In a causal product the units on the diagonal multiply zeros by what later tokens have. That is nothing to mind but
 // where these are not finite. The matrix units are given zeros instead, and a warp that has met such a number, which it
 // sees as it loads them, then adds its products with the rows that see it: other rows have the same bits as ever.
-#include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/TileToNVVM/Warpgroup.h"
 #include "Target/CodeAttributes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <limits>
@@ -157,7 +157,7 @@ BlockProduct::Parts BlockProduct::split(const Fragment &fragment) {
         .getResult(0);
   };
   for (Value x : fragment) {
-    Value upper = round(x);
+    Value upper = product.tf32 ? WarpgroupCode(t).roundToTF32(x) : round(x);
     parts.upper.push_back(upper);
     if (!product.tf32)
       parts.lower.push_back(round(t.minus(x, LLVM::BitcastOp::create(t.builder, t.loc, f32, upper))));

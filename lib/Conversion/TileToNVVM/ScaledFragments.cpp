@@ -14,6 +14,7 @@
 // Ops that have the same columns are made together: the sums, their exponentials and the scaled columns are the same.
 #include "Conversion/TileToNVVM/ScaledPairs.h"
 #include "Conversion/TileToNVVM/StepSums.h"
+#include "Conversion/TileToNVVM/Warpgroup.h"
 #include "dialects/Tile/SteadyProducts.h"
 #include <cmath>
 
@@ -26,10 +27,8 @@ namespace {
 /// What lies between an index of the earlier eight and the later ones is no more than this, or the later ones take
 /// halves.
 constexpr double mostAhead = 96;
-/// Matrix units truncate tf32 operands after ten digits, which makes them smaller by half of 2^-10 on average. Scaling
-/// operands up by this power of two beforehand centres the error over all leading digits, and 1 stays 1.
-constexpr double meanTruncation = .69; // of 2^-11: the average of 1 / m over mantissas m from 1 to 2, which is ln 2
-const double cutOff = std::log2(1 + meanTruncation * std::exp2(-11));
+/// Operands are scaled by this power of two more, for what matrix units cut off.
+const double cutOff = std::log2(centredTF32);
 
 /// One of an index's rows of an op.
 struct Slot {

@@ -82,9 +82,7 @@ Value WarpgroupCode::placeInPanels32(RightFactor32 tile, Value row, Value column
 }
 
 Value WarpgroupCode::roundToTF32(Value number) {
-  return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI32Type(),
-                                       t.builder.getStringAttr("llvm.nvvm.f2tf32.rna"), number)
-      .getResult(0);
+  return LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), t.mul(number, t.number(centredTF32)));
 }
 
 std::pair<Value, Value> WarpgroupCode::loadTwo(Value first, Value second) {

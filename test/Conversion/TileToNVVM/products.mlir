@@ -17,7 +17,7 @@ tile.kernel @wide required 0 workspace 0 threads 32 shared 16384 {
 
 // Where the product says so they are rounded, which makes one.
 // CHECK-LABEL: llvm.func @rounded
-// CHECK-COUNT-6: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"
+// CHECK-COUNT-6: arith.mulf {{.*}} : f32
 // CHECK-NOT: f2tf32
 // CHECK: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<tf32>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 8>
 // CHECK-NOT: nvvm.mma.sync
