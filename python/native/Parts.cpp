@@ -5,6 +5,25 @@
 namespace nb = nanobind;
 using namespace recur::python;
 
+namespace {
+
+/// Arrays that are read for one step of a call, which may make any number of them.
+class ForOneStep {
+public:
+  explicit ForOneStep(std::deque<View> &views) : views(views), before(views.size()) {}
+  ForOneStep(const ForOneStep &) = delete;
+  ~ForOneStep() {
+    while (views.size() > before)
+      views.pop_back();
+  }
+
+private:
+  std::deque<View> &views;
+  size_t before;
+};
+
+} // namespace
+
 /// A float32 array of so many numbers for each head of each sequence: dense, or, where a stride is asked for, columns
 /// of one that has more of each head.
 float *Call::readFloats(nb::handle object, int64_t size, const char *what, bool isWritten, int64_t *stride) {
@@ -90,6 +109,7 @@ static void perform(const Kernel &kernel, recur_call &call, bool backward, Compu
 }
 
 void Call::summarise(const Kernel &kernel, int32_t summary, nb::object maps, nb::object offsetArray) {
+  ForOneStep step(views);
   recur_summary_shape shape = describe(kernel, summary);
   std::vector<recur_argument> arguments;
   listGiven(kernel, arguments);
@@ -103,6 +123,7 @@ void Call::summarise(const Kernel &kernel, int32_t summary, nb::object maps, nb:
 
 void Call::summariseBackward(const Kernel &kernel, int32_t summary, nb::list outputs, nb::list finals, nb::object maps,
                              nb::object offsetArray) {
+  ForOneStep step(views);
   recur_summary_shape shape = describe(kernel, summary);
   std::vector<recur_argument> arguments = listCotangents(kernel, outputs, finals);
   arguments.resize(arguments.size() +
@@ -118,6 +139,7 @@ void Call::summariseBackward(const Kernel &kernel, int32_t summary, nb::list out
 
 void Call::combineSummaries(const Kernel &kernel, int32_t summary, bool backward, nb::tuple first, nb::tuple second,
                             nb::tuple result) {
+  ForOneStep step(views);
   recur_summary_shape shape = describe(kernel, summary);
   recur_call call = makeSummaryCall();
   recur_summary one = readSummary(first, shape, "parts of the first summary", false),
@@ -131,6 +153,7 @@ void Call::combineSummaries(const Kernel &kernel, int32_t summary, bool backward
 
 void Call::applySummary(const Kernel &kernel, int32_t summary, bool backward, nb::tuple given, nb::object states,
                         nb::object result) {
+  ForOneStep step(views);
   recur_summary_shape shape = describe(kernel, summary);
   recur_call call = makeSummaryCall();
   recur_summary applied = readSummary(given, shape, "parts of the summary", false);
@@ -141,6 +164,7 @@ void Call::applySummary(const Kernel &kernel, int32_t summary, bool backward, nb
 }
 
 void Call::applySummaries(const Kernel &kernel, int32_t summary, bool backward, nb::list parts, nb::object result) {
+  ForOneStep step(views);
   recur_summary_shape shape = describe(kernel, summary);
   recur_call call = makeSummaryCall();
   std::vector<recur_summary> given;

@@ -17,7 +17,7 @@ if not torch.distributed.is_available():
 import torch.multiprocessing as multiprocessing  # noqa: E402
 
 import recur  # noqa: E402
-from recur import distributed  # noqa: E402
+from recur import distributed, summary_calls  # noqa: E402
 
 SHARED_OUT = [name for name in NAMES if name not in WITHOUT]
 #: In the ordinary run; RECUR_TEST_ALL=1 takes all of them, of which each compiles a gradient.
@@ -228,6 +228,22 @@ def test_an_exchange_of_several_heads_without_states():
 @pytest.mark.parametrize("way", ["heads", "scan"])
 def test_each_exchange_of_packed_sequences(way):
     run_processes(5, hold_otherwise, way, hold_packed, "pgdn", [0, 20, 20, 90, 140], [0, 30, 50, 70, 100, 140])
+
+
+def test_a_call_keeps_nothing_that_it_applied():
+    """One that takes states through summaries is used again for as long as the recurrence is."""
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    arrays = [x.detach() for x in arrays]
+    loaded, heads, (shape,) = summary_calls.obtain(recurrence, arrays, False)
+    call = summary_calls.PartCall(recurrence, loaded, arrays, None, None)
+    maps, offsets = (torch.zeros((len(arrays[0]), heads, size)) for size in (shape.map_size, shape.offset_size))
+    count = lambda: [torch._C._storage_Use_Count(x.untyped_storage()._cdata) for x in (maps, offsets)]
+    before = count()
+    call.summarise(0, maps, offsets)
+    call.apply(0, False, maps, offsets, offsets.clone(), offsets.clone())
+    call.apply_all(0, False, [(maps, offsets), (maps, offsets)], offsets.clone())
+    call.combine(0, False, (maps, offsets), (maps, offsets), (maps.clone(), offsets.clone()))
+    assert count() == before
 
 
 def test_the_exchange_follows_from_sizes():
