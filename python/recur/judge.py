@@ -22,6 +22,7 @@ _LIMITS = {"float32": 1e-5, "bfloat16": 4e-3, "float16": 1e-3}
 _TAME = 4.0  # the condition up to which arithmetic keeps these limits
 _LENGTHS = (0, 1, 5, 63, 64, 65, 200)
 _PACKINGS = ((64, 0, 1, 65), (5, 63, 130))
+_WITHOUT_TOKENS = "a call without tokens"
 _SIZES = (8, 6, 5, 7, 3, 4)  # of dims, so that no two sides are equal by chance
 
 
@@ -44,9 +45,15 @@ class Row:
         """Whether the error is within the limit; not a number is not."""
         return self.error <= self.limit
 
+    @property
+    def refuses(self) -> bool:
+        """Whether it is about calls without tokens, which the function does not take. Those it takes are judged all the same."""
+        return self.array == _WITHOUT_TOKENS
+
 
 class Judgement:
-    """The result of :func:`recur.judge`: true where all arrays agree; as a string it is a table."""
+    """The result of :func:`recur.judge`: true where all arrays agree; as a string it is a table. A function that takes no call without
+    tokens has a row that says so, and is judged by the other calls."""
 
     def __init__(self, title: str, rows: Sequence[Row], notes: Sequence[str]) -> None:
         self.title = title
@@ -55,13 +62,17 @@ class Judgement:
         self.notes = tuple(notes)
 
     def __bool__(self) -> bool:
-        return bool(self.rows) and all(row.passes for row in self.rows)
+        judged = [row for row in self.rows if not row.refuses]
+        return bool(judged) and all(row.passes for row in judged)
 
     def __str__(self) -> str:
         lines = [self.title, f"  {'array':<24}{'data':<6}{'error':>10}{'limit':>10}"]
         for row in self.rows:
             said = "pass" if row.passes else f"FAIL at {row.where}"
-            lines.append(f"  {row.array:<24}{row.data:<6}{row.error:>10.1e}{row.limit:>10.1e}  {said}")
+            numbers = f"{row.error:>10.1e}{row.limit:>10.1e}"
+            if row.refuses:
+                said, numbers = f"refused at {row.where}", " " * len(numbers)
+            lines.append(f"  {row.array:<24}{row.data:<6}{numbers}  {said}")
         return "\n".join([*lines, *(f"  not compared: {note}" for note in self.notes)]) + "\n"
 
     __repr__ = __str__
@@ -185,6 +196,7 @@ class _Case:
     arrays: dict[str, dict[str, Any]]  # by role and name
     conditions: dict[tuple[str, str], float]
     ends: list[int] | None
+    tokens: int
 
 
 def _read_reference(recurrence: Recurrence, **asked: Any) -> tuple[dict[str, dict[str, Any]], dict[tuple[str, str], float]]:
@@ -214,7 +226,7 @@ def _draw_cases(recurrence: Recurrence, asked: Mapping[str, Any], sizes: Sequenc
         )
         where = ", ".join(f"{name} = {size}" for name, size in dims.items()) + (", " if dims else "")
         where += f"T = {lengths[0]}" if len(lengths) == 1 else f"sequences of {', '.join(map(str, lengths))} tokens"
-        yield _Case(data, where, arrays, conditions, None if len(lengths) == 1 else [0, *itertools.accumulate(lengths)])
+        yield _Case(data, where, arrays, conditions, None if len(lengths) == 1 else [0, *itertools.accumulate(lengths)], sum(lengths))
 
 
 def _measure(got: Any, want: Any) -> float:
@@ -348,7 +360,8 @@ def judge(
             compared = list(trial.compare(case, backward))
         except Exception as error:  # whatever the function raises is a result of it
             said = f"{case.where}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-            worst.setdefault(("the call", case.data), Row("the call", case.data, math.inf, base, said))
+            array = "the call" if case.tokens else _WITHOUT_TOKENS
+            worst.setdefault((array, case.data), Row(array, case.data, math.inf, base, said))
             continue
         for array, off, condition in compared:
             if math.isfinite(condition):  # else a rounding of the data changes all of it

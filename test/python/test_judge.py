@@ -45,7 +45,9 @@ def spoil(**how):
             o[:, 7] = numpy.nan
         if how.get("shape"):
             o = o[..., :1]
-        if how.get("raises") and v.shape[1] == 0:
+        if how.get("raises") and v.shape[1] > 64:
+            raise ValueError("too many tokens\nfor it")
+        if how.get("wants_tokens") and v.shape[1] == 0:
             raise ValueError("no tokens\nat all")
         if how.get("state"):
             S = S + 1e-3
@@ -73,7 +75,7 @@ def test_a_right_function():
         ("state", {"final S"}, "K = 4, V = 3, T = 0"),
         ("ignores_initial", {"o", "final S"}, None),
         ("leaks", {"o", "final S"}, "K = 4, V = 3, sequences of 64, 0, 1, 65 tokens"),
-        ("raises", {"the call"}, "K = 4, V = 3, T = 0: ValueError: no tokens"),
+        ("raises", {"the call"}, "K = 4, V = 3, T = 65: ValueError: too many tokens"),
     ],
 )
 def test_a_wrong_function(how, arrays, where):
@@ -83,6 +85,16 @@ def test_a_wrong_function(how, arrays, where):
     assert f"FAIL at {failed[0].where}" in str(found)
     if where:
         assert {row.where for row in failed if row.array == failed[0].array} == {where}
+
+
+def test_a_function_that_needs_tokens():
+    found = recur.judge(gdn, spoil(wants_tokens=True), sizes=SMALL)
+    refused = [row for row in found.rows if row.refuses]
+    assert found and {row.array for row in found.rows if not row.passes} == {"a call without tokens"}
+    assert [row.where for row in refused] == ["K = 4, V = 3, T = 0: ValueError: no tokens"] * 2
+    assert "refused at K = 4, V = 3, T = 0: ValueError: no tokens" in str(found) and "FAIL" not in str(found)
+    late = recur.judge(gdn, spoil(wants_tokens=True, late=True), sizes=SMALL)
+    assert not late and {row.array for row in late.rows if not row.passes and not row.refuses} == {"o"}
 
 
 def test_jax():
