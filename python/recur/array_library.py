@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class ArrayLibrary(Protocol):
     """What each of the modules does with its arrays. `given` are the inputs and params of a call, in the order of the text."""
 
+    def refuse(self, recurrence: Recurrence, *, pool: bool = False, keeps: bool = False) -> None:
+        """Raises for calls that its arrays do not allow, on rows of pools or with states on the way, before anything is compiled."""
+
     def find_whole(self, recurrence: Recurrence, given: list[Any]) -> Recurrence:
         """The recurrence with the states of its delays and convolutions, which a caller may pass."""
 

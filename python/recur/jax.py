@@ -405,6 +405,14 @@ def run(static: Static, buffers: Sequence[Any]) -> tuple[list[jax.Array], list[j
     return results[: len(static.outputs)], results[len(static.outputs) :]
 
 
+def refuse(recurrence: Recurrence, *, pool: bool = False, keeps: bool = False) -> None:
+    """What JAX's arrays do not allow."""
+    if keeps:
+        raise ArgumentError(f"{recurrence.name}: states on the way are given of NumPy's arrays and PyTorch's tensors, not of JAX's")
+    if pool:
+        raise ArgumentError(f"{recurrence.name}: rows of a pool are written where they lie, which JAX's arrays do not allow")
+
+
 def find_whole(recurrence: Recurrence, given: list[Any]) -> Recurrence:
     """The recurrence with the states of its delays."""
     return recurrence.with_all_states(*recurrence.read_key(given), find_target(recurrence, given))
@@ -412,13 +420,11 @@ def find_whole(recurrence: Recurrence, given: list[Any]) -> Recurrence:
 
 def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, every: int) -> Any:
     """JAX's arrays have no such calls."""
-    raise ArgumentError(f"{recurrence.name}: states on the way are given of NumPy's arrays and PyTorch's tensors, not of JAX's")
+    refuse(recurrence, keeps=True)
 
 
 def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
     """A call with at least one array of JAX among its inputs and params."""
-    if chosen.pool is not None:
-        raise ArgumentError(f"{recurrence.name}: rows of a pool are written where they lie, which JAX's arrays do not allow")
     static, buffers = prepare(recurrence, given, chosen)
     outputs, finals = run(static, buffers)
     return recurrence.arrange(outputs, finals, chosen.wants_final)

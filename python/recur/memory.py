@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .recurrence import Recurrence
 
 
+def refuse(recurrence: Recurrence, *, pool: bool = False, keeps: bool = False) -> None:
+    """These arrays allow all calls."""
+
+
 def find_whole(recurrence: Recurrence, given: list[Any]) -> Recurrence:
     """The recurrence with the states of its delays."""
     return recurrence.with_all_states(*recurrence.read_key(given))

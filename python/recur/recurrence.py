@@ -540,6 +540,7 @@ class Recurrence:
     def _perform(self, given: list[Any], chosen: CallOptions) -> Any:
         needs_all = self.declaration.has_implicit_states and (chosen.initial is not None or chosen.wants_final or chosen.pool is not None)
         of = array_library.find(given)
+        of.refuse(self, pool=chosen.pool is not None)
         return of.call(of.find_whole(self, given) if needs_all else self, given, chosen)
 
     def keep(self, /, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
@@ -561,6 +562,7 @@ class Recurrence:
         kept.check_every(self.name, every)
         given = self._bind(arrays, named)
         of = array_library.find(given)
+        of.refuse(self, keeps=True)
         whole = of.find_whole(self, given) if self.declaration.has_implicit_states else self
         return of.keep(whole, given, initial, offsets, every)
 

@@ -615,6 +615,10 @@ def complete(name: str, dims: tuple[tuple[str, int], ...], types: tuple[str | No
 complete._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
+def refuse(recurrence: Recurrence, *, pool: bool = False, keeps: bool = False) -> None:
+    """These arrays allow all calls."""
+
+
 def find_whole(recurrence: Recurrence, given: list[Any]) -> Recurrence:
     """The recurrence with the states of its delays."""
     tensor = next(array for array in given if isinstance(array, torch.Tensor))

@@ -78,6 +78,27 @@ def test_jax_arrays_are_refused(gdn, inputs):
         gdn.keep(**{name: jax.numpy.asarray(array) for name, array in inputs.items()})
 
 
+def test_jax_arrays_are_refused_before_anything_is_compiled(monkeypatch):
+    jax = pytest.importorskip("jax")
+    shifted = recur.define("""recurrence shifted {
+  dim K
+  input x: [K]
+  state s: [K]
+  s = 0.5 * s + delay(x, 2)
+  output o: [K] = s
+}""")
+
+    def refuse(*_):
+        raise AssertionError("a kernel is compiled for a call that is refused")
+
+    monkeypatch.setattr(recur.kernels, "get", refuse)
+    x = jax.numpy.zeros((1, 3, 2, 4))
+    with pytest.raises(recur.ArgumentError, match="not of JAX's"):
+        shifted.keep(x)
+    with pytest.raises(recur.ArgumentError, match="which JAX's arrays do not allow"):
+        shifted(x, pool={}, state_indices=jax.numpy.zeros(1, jax.numpy.int32))
+
+
 @pytest.mark.parametrize("every", [1, 4])
 def test_tensors(gdn, inputs, every):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
