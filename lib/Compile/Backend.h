@@ -82,9 +82,13 @@ public:
   virtual bool summarisesSegments() const = 0;
   /// The fewest tokens of a sequence with which a call that is left alone may take the plan, one of a chunk program.
   virtual int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const = 0;
-  /// The options with what they leave to the target: how many tokens a chunk of the recurrence has.
-  virtual llvm::Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence,
-                                                   const PipelineOptions &pipeline) const = 0;
+  /// The options with what they leave to the target: how many tokens a chunk of the recurrence has. `rejected`, if not
+  /// null, gets what a report says of the numbers that were tried before.
+  virtual llvm::Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                                   std::vector<Remark> *rejected) const = 0;
+  llvm::Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const {
+    return complete(recurrence, pipeline, nullptr);
+  }
   /// The same for its gradient.
   virtual llvm::Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence,
                                                            const PipelineOptions &pipeline) const {
@@ -97,7 +101,7 @@ public:
                                                       const PipelineOptions &pipeline) const = 0;
   virtual llvm::Expected<KernelResources> measureProgram(chunk::ProgramOp program,
                                                          const PipelineOptions &pipeline) const = 0;
-  /// What a report says of the kernels beside their plans.
+  /// What a report says of the kernels beside their plans, where the options are complete.
   virtual llvm::Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp recurrence,
                                                              const PipelineOptions &pipeline) const = 0;
   /// The same of the gradient's; nothing where there is nothing to say.

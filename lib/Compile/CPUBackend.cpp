@@ -64,7 +64,8 @@ public:
   }
   bool summarisesSegments() const override { return true; }
   int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override;
-  Expected<PipelineOptions> complete(dgps::RecurrenceOp, const PipelineOptions &pipeline) const override;
+  Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                     std::vector<Remark> *rejected) const override;
   Target makePortable(const Target &target) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
@@ -118,7 +119,8 @@ Target CPUBackend::makePortable(const Target &target) const {
 /// saves nothing by long ones: of 16 to 128 tokens, 16 were the fastest for nearly every recurrence with states of 16 x
 /// 16 to 256 x 256, with AVX2 and AVX-512 alike, by up to a third. A gradient keeps the states between chunks, so that
 /// it was the fastest with 32. Matrix units want more rows at once.
-Expected<PipelineOptions> CPUBackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const {
+Expected<PipelineOptions> CPUBackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                               std::vector<Remark> *) const {
   PipelineOptions completed = pipeline;
   if (pipeline.chunk)
     return completed;

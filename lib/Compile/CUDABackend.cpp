@@ -33,7 +33,9 @@ public:
   /// Where all multiprocessors have heads, the plan `step` takes as long for 8 tokens as chunks do, as measured.
   int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override { return 8; }
   Target makePortable(const Target &target) const override { return target; }
-  Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
+  using Backend::complete;
+  Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                     std::vector<Remark> *rejected) const override;
   Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence,
                                              const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
@@ -76,7 +78,18 @@ std::optional<std::string> CUDABackend::explainNoSegments(chunk::ProgramOp progr
   return "the plan has no chain over the chunks that carries state '" + name + "' alone, in a multiprocessor's memory";
 }
 
-Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const {
+static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", double(bytes) / 1024); }
+
+static std::string explainRejection(const CUDAPlan &plan) {
+  if (!plan.workspaceBytes && plan.form <= CUDAForm::OutputsInChain)
+    return "there is only room for inverses that are rounded to 16 bits";
+  return plan.workspaceBytes
+             ? fmt::format("{} of a CTA's tiles would lie in the device's memory", printKiB(plan.workspaceBytes))
+             : "the chain over chunks could not compute the outputs";
+}
+
+Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                                std::vector<Remark> *rejected) const {
   PipelineOptions completed = pipeline;
   if (pipeline.chunk)
     return completed;
@@ -84,6 +97,9 @@ Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, c
   if (!tried)
     return tried.takeError();
   completed.chunk = tried->back().chunk;
+  for (const TriedChunk &one : ArrayRef(*tried).drop_back())
+    if (rejected)
+      rejected->push_back({"rejected", fmt::format("{} tokens at once: {}", one.chunk, explainRejection(one.plan))});
   return completed;
 }
 
@@ -127,16 +143,6 @@ Expected<KernelResources> CUDABackend::measureStep(dgps::RecurrenceOp recurrence
   if (!kernels)
     return kernels.takeError();
   return toResources(std::move(kernels->plan));
-}
-
-static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", double(bytes) / 1024); }
-
-static std::string explainRejection(const CUDAPlan &plan) {
-  if (!plan.workspaceBytes && plan.form <= CUDAForm::OutputsInChain)
-    return "there is only room for inverses that are rounded to 16 bits";
-  return plan.workspaceBytes
-             ? fmt::format("{} of a CTA's tiles would lie in the device's memory", printKiB(plan.workspaceBytes))
-             : "the chain over chunks could not compute the outputs";
 }
 
 static std::string describeCTAs(const codegen::InterfaceLaunch &launch) {
@@ -238,21 +244,14 @@ static void explainImage(const Listings &listings, const Target &target, Error r
 
 Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &pipeline) const {
-  Expected<std::vector<TriedChunk>> tried = tryChunks(recurrence, pipeline);
-  if (!tried)
-    return tried.takeError();
   std::vector<Remark> remarks;
   remarks.push_back(
       {"few heads", "with at most half as many heads as multiprocessors, auto takes step below half as many tokens"});
-  for (const TriedChunk &one : ArrayRef(*tried).drop_back())
-    remarks.push_back({"rejected", fmt::format("{} tokens at once: {}", one.chunk, explainRejection(one.plan))});
-  PipelineOptions options = pipeline;
-  options.chunk = tried->back().chunk;
   Listings listings;
-  auto module = copyTo("chunk", recurrence, options);
+  auto module = copyTo("chunk", recurrence, pipeline);
   if (!module)
     return module.takeError();
-  CUDAKernelMaker maker(options, "", listings);
+  CUDAKernelMaker maker(pipeline, "", listings);
   if (Error error = maker.addProgram(getProgram(**module), "chunk").takeError())
     return std::move(error);
   if (Error error = maker.addStep(recurrence, "step").takeError())

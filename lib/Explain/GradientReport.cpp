@@ -192,64 +192,65 @@ static json::Object toJson(const Segments &segments) {
   return object;
 }
 
-Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  Expected<GradientReport> report = makeReport(recurrence, options);
-  if (!report)
-    return report.takeError();
-  std::string text = fmt::format("\ngradient, {} tokens at once, from the last chunk to the first\n", report->chunk);
-  for (const std::string &equation : report->equations)
+static std::string writeText(const GradientReport &report, const PipelineOptions &options) {
+  std::string text = fmt::format("\ngradient, {} tokens at once, from the last chunk to the first\n", report.chunk);
+  for (const std::string &equation : report.equations)
     text += "  " + equation + "\n";
   auto line = [&](const char *what, const std::string &value) { text += fmt::format("  {:<14}{}\n", what, value); };
   line("where",
        "A^T: transposed; cotangent.NAME: the loss's derivative by NAME; a state: its value at the chunk's start;");
   line("", "range_sums: the gradient of each log decay, from the products that the decay scales");
-  line("flops", fmt::format("{:.0f} a token; chunkwise form {:.0f}, ratio {:.2f}", report->gradient.flops,
-                            report->program.flops, report->gradient.flops / std::max(1.0, report->program.flops)));
-  line("bytes", fmt::format("{:.0f} a token in float32; chunkwise form {:.0f}, ratio {:.2f}", report->gradient.bytes,
-                            report->program.bytes, report->gradient.bytes / std::max(1.0, report->program.bytes)));
+  line("flops", fmt::format("{:.0f} a token; chunkwise form {:.0f}, ratio {:.2f}", report.gradient.flops,
+                            report.program.flops, report.gradient.flops / std::max(1.0, report.program.flops)));
+  line("bytes", fmt::format("{:.0f} a token in float32; chunkwise form {:.0f}, ratio {:.2f}", report.gradient.bytes,
+                            report.program.bytes, report.gradient.bytes / std::max(1.0, report.program.bytes)));
   StringRef title = "kept";
-  for (const Keeping &keeping : listKeepings(*report)) {
+  for (const Keeping &keeping : listKeepings(report)) {
     line(title.data(), fmt::format("{:<44}{:>5.0f} bytes and {:.0f} flops a token, time {:.2f}", keeping.what,
                                    keeping.bytes, keeping.flops, keeping.time));
     title = "";
   }
   if (!options.target.isCPU()) {
-    for (const compile::Remark &remark : report->kernels)
+    for (const compile::Remark &remark : report.kernels)
       line(remark.about.c_str(), remark.text);
     return text;
   }
   title = "segments";
-  for (const std::string &what : describeSegments(report->segments)) {
+  for (const std::string &what : describeSegments(report.segments)) {
     line(title.data(), what);
     title = "";
   }
   return text;
 }
 
-Expected<json::Value> explain::explainGradientJson(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  Expected<GradientReport> report = makeReport(recurrence, options);
-  if (!report)
-    return report.takeError();
+static json::Value toJson(const GradientReport &report, const PipelineOptions &options) {
   json::Array kept;
-  for (const Keeping &keeping : listKeepings(*report))
+  for (const Keeping &keeping : listKeepings(report))
     kept.push_back(json::Object{{"what", keeping.what},
                                 {"bytes_per_token", keeping.bytes},
                                 {"flops_per_token", keeping.flops},
                                 {"relative_time", keeping.time}});
-  json::Object object{{"size", report->chunk},
+  json::Object object{{"size", report.chunk},
                       {"kept", std::move(kept)},
-                      {"equations", json::Array(report->equations)},
-                      {"flops_per_token", report->gradient.flops},
-                      {"bytes_per_token", report->gradient.bytes},
-                      {"program_flops_per_token", report->program.flops},
-                      {"program_bytes_per_token", report->program.bytes}};
+                      {"equations", json::Array(report.equations)},
+                      {"flops_per_token", report.gradient.flops},
+                      {"bytes_per_token", report.gradient.bytes},
+                      {"program_flops_per_token", report.program.flops},
+                      {"program_bytes_per_token", report.program.bytes}};
   if (options.target.isCPU()) {
-    object["segments"] = toJson(report->segments);
+    object["segments"] = toJson(report.segments);
     return json::Value(std::move(object));
   }
   json::Array kernels;
-  for (const compile::Remark &remark : report->kernels)
+  for (const compile::Remark &remark : report.kernels)
     kernels.push_back(json::Object{{"about", remark.about}, {"text", remark.text}});
   object["kernels"] = std::move(kernels);
   return json::Value(std::move(object));
+}
+
+Expected<Report> explain::explainGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  Expected<GradientReport> report = makeReport(recurrence, options);
+  if (!report)
+    return report.takeError();
+  return Report{writeText(*report, options), toJson(*report, options)};
 }

@@ -45,7 +45,8 @@ static Expected<std::string> explainTF32(dgps::RecurrenceOp recurrence, const Pi
                 : "tf32 changes nothing: the data have 16 bits, and products round factors to bf16";
 }
 
-static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                       ArrayRef<Remark> rejected) {
   PlanReport report;
   report.stateBytes = countStateBytes(recurrence);
   Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, pipeline);
@@ -55,7 +56,8 @@ static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const Pipe
   Expected<std::vector<Remark>> remarks = getBackend(pipeline.target).explainKernels(recurrence, pipeline);
   if (!remarks)
     return remarks.takeError();
-  report.remarks = std::move(*remarks);
+  report.remarks.assign(rejected.begin(), rejected.end());
+  append_range(report.remarks, *remarks);
   if (pipeline.precision == Precision::TF32) {
     Expected<std::string> text = explainTF32(recurrence, pipeline);
     if (!text)
@@ -105,13 +107,10 @@ static std::string explainCache(const PlanReport &report) {
   return text;
 }
 
-Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
-  Expected<PlanReport> report = makeReport(recurrence, pipeline);
-  if (!report)
-    return report.takeError();
+static std::string writeText(const PlanReport &report, const PipelineOptions &pipeline) {
   std::string text = fmt::format("\nplans for {}\n", pipeline.target.name);
   auto line = [&](StringRef name, const std::string &what) { text += fmt::format("  {:<15}{}\n", name.str(), what); };
-  for (const KernelPlan &plan : report->plans) {
+  for (const KernelPlan &plan : report.plans) {
     StringRef name = codegen::getPlanName(plan.plan);
     if (!plan.whyNot.empty())
       line(name, "no: " + plan.whyNot);
@@ -123,31 +122,28 @@ Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, c
     else
       line(name, fmt::format("a token at once, in {} of workspace", printBytes(plan.workspaceBytes)));
     if (plan.isAvailable())
-      line("", explainChoice(*report, plan, pipeline.target));
+      line("", explainChoice(report, plan, pipeline.target));
   }
-  for (const Remark &remark : report->remarks)
+  for (const Remark &remark : report.remarks)
     line(remark.about, remark.text);
   line("memory", fmt::format("states {} a head; each head that is computed at the same time has a workspace",
-                             printBytes(report->stateBytes)));
-  if (report->cacheBytes)
-    line("cache", explainCache(*report));
+                             printBytes(report.stateBytes)));
+  if (report.cacheBytes)
+    line("cache", explainCache(report));
   return text;
 }
 
-Expected<json::Value> explain::explainPlansJson(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
-  Expected<PlanReport> report = makeReport(recurrence, pipeline);
-  if (!report)
-    return report.takeError();
+static json::Value toJson(const PlanReport &report, const PipelineOptions &pipeline) {
   json::Array plans;
-  for (const KernelPlan &plan : report->plans) {
+  for (const KernelPlan &plan : report.plans) {
     json::Object object{{"plan", codegen::getPlanName(plan.plan)}, {"available", plan.whyNot.empty()}};
     if (!plan.whyNot.empty()) {
       object["reason"] = plan.whyNot;
     } else {
       object["workspace_bytes_per_thread"] = plan.workspaceBytes;
       object["auto_tokens_from"] = plan.tokensFrom;
-      if (report->cacheBytes)
-        object["fits_second_level_cache"] = plan.workspaceBytes <= report->cacheBytes;
+      if (report.cacheBytes)
+        object["fits_second_level_cache"] = plan.workspaceBytes <= report.cacheBytes;
       if (plan.chunk)
         object["chunk"] = plan.chunk;
       if (plan.segmentBytes)
@@ -156,13 +152,21 @@ Expected<json::Value> explain::explainPlansJson(dgps::RecurrenceOp recurrence, c
     plans.push_back(std::move(object));
   }
   json::Object result{
-      {"target", pipeline.target.name}, {"plans", std::move(plans)}, {"state_bytes_per_head", report->stateBytes}};
-  if (report->cacheBytes)
-    result["second_level_cache_bytes"] = report->cacheBytes;
+      {"target", pipeline.target.name}, {"plans", std::move(plans)}, {"state_bytes_per_head", report.stateBytes}};
+  if (report.cacheBytes)
+    result["second_level_cache_bytes"] = report.cacheBytes;
   json::Array remarks;
-  for (const Remark &remark : report->remarks)
+  for (const Remark &remark : report.remarks)
     remarks.push_back(json::Object{{"about", remark.about}, {"text", remark.text}});
   if (!remarks.empty())
     result["remarks"] = std::move(remarks);
   return json::Value(std::move(result));
+}
+
+Expected<Report> explain::explainPlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                       ArrayRef<Remark> rejected) {
+  Expected<PlanReport> report = makeReport(recurrence, pipeline, rejected);
+  if (!report)
+    return report.takeError();
+  return Report{writeText(*report, pipeline), toJson(*report, pipeline)};
 }

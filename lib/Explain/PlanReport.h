@@ -1,14 +1,14 @@
 // The last part of `recurc explain --target`: the plans that the recurrence has on a target, their memory, and why it
 // has not the others.
 #pragma once
-#include "Pipelines/Stages.h"
-#include "dialects/DGPS/DGPS.h"
-#include "llvm/Support/JSON.h"
+#include "Compile/Backend.h"
+#include "Explain/Report.h"
 
 namespace recur::explain {
 
-/// Lines that follow the other text of the report.
-llvm::Expected<std::string> explainPlansText(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
-llvm::Expected<llvm::json::Value> explainPlansJson(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
+/// Lines that follow the other text of the report, where the options are complete and the target rejected others
+/// before. A GPU's kernels are compiled for it, once for both forms.
+llvm::Expected<Report> explainPlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                    llvm::ArrayRef<compile::Remark> rejected);
 
 } // namespace recur::explain
