@@ -45,7 +45,7 @@ def Chunk_SolveTransposedOp : Chunk_TransposedOp<"solve_transposed"> {
 }
 
 def Chunk_DecayCotangentOp : Chunk_AdjointOp<"decay_cotangent"> {
-  let summary = "how much each decay step matters to what rows see of writes";
+  let summary = "the cotangent of each decay step of an interaction";
   let description = [{
     The derivative by each decay step of `sum_{n, i, c} matrix[n, i] rows[n, c] D[c] columns[i, c]`, over the rows n
     and the writes i that they see, where D is the product of steps that `chunk.interaction` says. Each pair

@@ -137,7 +137,21 @@ static LogicalResult checkSizes(Operation *op, ArrayRef<int64_t> sizes, ArrayRef
   return success();
 }
 
-LogicalResult InputOp::verify() { return checkSizes(*this, arrayShape(*this), shapePerToken(getResult())); }
+LogicalResult InputOp::verify() {
+  if (getBack().has_value() != bool(getBehind()))
+    return emitOpError("has rows of earlier tokens, so it needs both how many tokens earlier and what is behind them");
+  if (!getBack())
+    return checkSizes(*this, arrayShape(*this), shapePerToken(getResult()));
+  if (getSizes())
+    return emitOpError("has rows of earlier tokens, which are as large as the caller's");
+  auto back = int64_t(*getBack());
+  ArrayRef<int64_t> behind = tensorOf(getBehind()).getShape();
+  if (back < 1 || behind.empty() || behind.front() < back || behind.drop_front() != shapePerToken(getResult()))
+    return emitOpError() << "has rows of " << back
+                         << " tokens earlier, behind which are at least as many of its rows, but there is "
+                         << tensorOf(getBehind());
+  return success();
+}
 LogicalResult OutputOp::verify() { return checkSizes(*this, arrayShape(*this), shapePerToken(getValue())); }
 
 LogicalResult ParamOp::verify() {

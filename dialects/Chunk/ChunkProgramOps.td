@@ -99,17 +99,31 @@ def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
     A `shared` input has one value for a group of heads. If the value is larger than the caller's array, `of` says how
     many numbers the caller has along each dimension; the others are zero.
 
-    Verified: the sizes are as many as the value of one token has, and at most as large.
+    With `back` each token has what the input had so many tokens before. As long as the sequence has no such token, it
+    has one of the last `back` rows of `behind`, the first token the first of them.
 
-    Example: `%q = chunk.input "q" shared : tensor<64x128xf32>`, `%k = chunk.input "k" stored bf16 of [100] : tensor<64x112xf32>`
+    Verified: the sizes are as many as the value of one token has, and at most as large; `back` is at least 1, and
+    `behind` has at least as many rows, each as large as the value of one token; no sizes are given with `back`.
+
+    Examples:
+    ```mlir
+    %q = chunk.input "q" shared : tensor<64x128xf32>
+    %k = chunk.input "k" stored bf16 of [100] : tensor<64x112xf32>
+    %x = chunk.input "x" back 70 behind %x_last70 : tensor<70x32xf32> : tensor<64x32xf32>
+    ```
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredInputType>:$stored, Chunk_Sizes:$sizes);
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredInputType>:$stored, Chunk_Sizes:$sizes,
+                   OptionalAttr<I64Attr>:$back, Optional<Chunk_Tensor>:$behind);
   let results = (outs Chunk_Tokens:$result);
-  let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? (`of` $sizes^)? attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $name (`shared` $shared^)? (`stored` $stored^)? (`of` $sizes^)? (`back` $back^)? (`behind` $behind^ `:` type($behind))?
+    attr-dict `:` type($result)
+  }];
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name, "::mlir::UnitAttr":$shared, "::mlir::TypeAttr":$stored), [{
-    build($_builder, $_state, type, name, shared, stored, ::mlir::DenseI64ArrayAttr());
+    build($_builder, $_state, type, name, shared, stored, ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr(), ::mlir::Value());
   }]>, OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name, "bool":$shared, "::mlir::TypeAttr":$stored), [{
-    build($_builder, $_state, type, $_builder.getStringAttr(name), shared ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), stored, ::mlir::DenseI64ArrayAttr());
+    build($_builder, $_state, type, $_builder.getStringAttr(name), shared ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), stored, ::mlir::DenseI64ArrayAttr(),
+          ::mlir::IntegerAttr(), ::mlir::Value());
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

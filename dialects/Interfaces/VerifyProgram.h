@@ -19,8 +19,15 @@ inline mlir::LogicalResult declareOnce(llvm::StringMap<mlir::Operation *> &decla
   return diagnostic;
 }
 
+/// Whether the op has an input's rows of earlier tokens, beside those of the tokens themselves.
+template <typename InputOp> bool isOfEarlierTokens(InputOp input) {
+  if constexpr (requires { input.getBack(); })
+    return input.getBack().has_value();
+  return false;
+}
+
 /// Names are unique within their kind (inputs and params share one name space with states; outputs have their own), and
-/// each state has exactly one next.
+/// each state has exactly one next. An input may be there several times, with rows of other tokens.
 template <typename InputOp, typename ParamOp, typename StateOp, typename OutputOp, typename NextOp>
 mlir::LogicalResult verifyProgram(mlir::Block &body) {
   llvm::StringMap<mlir::Operation *> values, outputs;
@@ -28,7 +35,8 @@ mlir::LogicalResult verifyProgram(mlir::Block &body) {
   for (mlir::Operation &op : body) {
     mlir::LogicalResult declared = mlir::success();
     if (auto input = mlir::dyn_cast<InputOp>(op)) {
-      declared = declareOnce(values, input.getName(), &op);
+      if (!isOfEarlierTokens(input))
+        declared = declareOnce(values, input.getName(), &op);
     } else if (auto param = mlir::dyn_cast<ParamOp>(op)) {
       declared = declareOnce(values, param.getName(), &op);
     } else if (auto state = mlir::dyn_cast<StateOp>(op)) {

@@ -133,14 +133,23 @@ std::optional<ChainSummary> Summariser::run() {
   }
   // An array is either of values or of what they are multiplied by.
   auto arrayOf = [&](unsigned load) -> Value { return LoadOp(chain.loads[load].op).getArray(); };
+  auto givenOf = [&](unsigned load) -> Value {
+    const std::optional<EarlierRows> &earlier = chain.loads[load].earlier;
+    return earlier ? LoadOp(earlier->given).getArray() : Value();
+  };
   llvm::DenseSet<Value> ofFactors;
   for (unsigned load : summary.loads)
     if (!chain.loads[load].op) { // made of what is not known here to be of values or not
       if (summary.hasMaps)
         return std::nullopt;
-    } else if (factors.contains(load) || !summary.values.contains(load))
+    } else if (factors.contains(load) || !summary.values.contains(load)) {
       ofFactors.insert(arrayOf(load));
-  bool areApart = llvm::none_of(summary.values, [&](unsigned load) { return ofFactors.contains(arrayOf(load)); });
+      ofFactors.insert(givenOf(load));
+    }
+  bool areApart = llvm::none_of(summary.values, [&](unsigned load) {
+    Value given = givenOf(load);
+    return ofFactors.contains(arrayOf(load)) || (given && ofFactors.contains(given));
+  });
   if (summary.hasMaps && (!isLinear || !areApart))
     return std::nullopt;
   return summary;

@@ -83,6 +83,7 @@ private:
   bool takeAround(Operation &op);
   bool take(Operation &op);
   bool take(LoadOp op);
+  bool take(scf::IfOp op);
   bool takeSteps(LoadOp op);
   const Content *numberOf(Value tile) const;
   bool makeNumber(Value tile);
@@ -145,6 +146,8 @@ bool ChainFinder::take(Operation &op) {
     return true;
   if (auto load = dyn_cast<LoadOp>(op))
     return take(load);
+  if (auto choice = dyn_cast<scf::IfOp>(op))
+    return take(choice);
   if (auto scan = dyn_cast<ScanOp>(op))
     return take(scan);
   if (auto map = dyn_cast<MapOp>(op))
@@ -181,6 +184,26 @@ bool ChainFinder::take(LoadOp op) {
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
   chain.loads.push_back({op, op.getTile(), isConverted, isHalf});
   return isConverted ? isNumbers && type.getRank() == 1 : isRows || isNumbers;
+}
+
+/// Rows that a sequence's first chunks have from another array.
+bool ChainFinder::take(scf::IfOp op) {
+  std::optional<EarlierRows> earlier = matchEarlierRows(op);
+  const Content *content = earlier ? contentOf(earlier->tile, Kind::Loaded) : nullptr;
+  if (!content || used.contains(earlier->tile))
+    return false;
+  StateChain::Load &load = chain.loads[content->number];
+  bool isKnown = load.isRows() && load.isCopied() && load.steps == 1 && !load.earlier &&
+                 load.op.getTile() == load.tile && load.op.getRows() == earlier->there &&
+                 isa<BlockArgument>(earlier->given.getArray()) && earlier->given.getArray().getType().getRank() == 3;
+  auto isAround = [&](Value number) { // what each role finds anew
+    Operation *maker = number.getDefiningOp();
+    return !maker || maker->getBlock() != op.thenBlock();
+  };
+  if (!isKnown || !isAround(earlier->missing) || !isAround(earlier->first))
+    return false;
+  load.earlier = earlier;
+  return true;
 }
 
 /// Rows of several micro-steps of each token, which all that takes them takes as rows one below another.

@@ -2,6 +2,7 @@
 // registers of a warpgroup, and so can what a chunk makes of it.
 #pragma once
 
+#include "Analysis/EarlierRows.h"
 #include "Target/GPUProfile.h"
 #include "dialects/Tile/Tile.h"
 
@@ -28,6 +29,7 @@ struct StateChain {
     int64_t steps = 1;         // rows of a token
     int64_t offset = 0;        // in the stage's tiles, or in its numbers, in bytes
     bool isOfChannels = false; // columns are value channels of the part
+    std::optional<EarlierRows> earlier = {}; // of tokens before the chunk, of which a sequence's first chunks lack some
     tile::TileType type() const { return tile::tileOf(tile); }
     /// It comes as it lies in memory.
     bool isCopied() const { return op && !isConverted; }

@@ -61,6 +61,7 @@ void recur::populatePhases(mlir::OpPassManager &passes, bool roundsFactors, Chai
   passes.addNestedPass<chunk::ProgramOp>(chunk::createSlicesFirstPass());
   if (hasPrologue)
     passes.addPass(chunk::createProloguePass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createSeparateWritesPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
   passes.addPass(mlir::createCSEPass());
   if (work != ChainWork::States)

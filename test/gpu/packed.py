@@ -15,7 +15,7 @@ import numpy as np
 from check import Argument, ArrayInfo, Call, Device, KernelInfo
 
 INPUT, PARAM, STATE, OUTPUT = range(4)
-AUTO, STEP, CHUNK, SEGMENT, SCAN = range(5)
+AUTO, STEP, CHUNK, SEGMENT, SCAN, TOKEN_LOOP = range(6)
 
 
 class Head(ctypes.Structure):
@@ -35,6 +35,8 @@ class Library:
         infos = [head.arrays[i] for i in range(head.array_count)]
         order = [(kind, False) for kind in (INPUT, PARAM, STATE, OUTPUT)] + [(STATE, True)]
         self.arrays = [(info, final) for kind, final in order for info in infos if info.kind == kind]
+        plans = [head.kernels[i].plan for i in range(head.kernel_count)]
+        self.main = next((plan for plan in (CHUNK, SCAN, TOKEN_LOOP) if plan in plans), STEP)
         self.check(self.handle.recur_load(self.recurrence, 1))
 
     def count_chunk(self):
@@ -154,12 +156,12 @@ def check_sizes(library, T, N, H, seed):
         alone = data.results()
         for i in range(N):
             length = int(offsets[i + 1] - offsets[i])
-            library.run(data.at(alone, int(offsets[i]), i), length, H, CHUNK)
+            library.run(data.at(alone, int(offsets[i]), i), length, H, library.main)
         want = data.download(alone)
         data.free(alone)
-        if not same(packed(CHUNK, offsets), want):
+        if not same(packed(library.main, offsets), want):
             yield f"{kind}: packed sequences differ from each by itself"
-        if not same(packed(CHUNK), want):
+        if not same(packed(library.main), want):
             yield f"{kind}: they do with offsets on the GPU alone"
         auto = packed(AUTO, offsets)
         if not same(packed(AUTO), auto):
@@ -192,7 +194,7 @@ def check_sizes(library, T, N, H, seed):
                     yield f"{kind}: a sequence of {length} tokens differs from a batch of such"
         # Replayed with other offsets.
         pointers = data.results()
-        graph = Graph(device, lambda stream: library.call(pointers, T, H, CHUNK, offsets=(place, N), stream=stream))
+        graph = Graph(device, lambda stream: library.call(pointers, T, H, library.main, offsets=(place, N), stream=stream))
         graph.run()
         if not same(data.download(pointers), want):
             yield f"{kind}: a graph gives something else"
@@ -200,7 +202,7 @@ def check_sizes(library, T, N, H, seed):
         device.write(place, others)
         graph.run()
         outputs = [(j, data.library.arrays[j][0].kind) for j, given in enumerate(data.given) if given is None]
-        for (j, kind_of), got, again in zip(outputs, data.download(pointers), packed(CHUNK, others)):
+        for (j, kind_of), got, again in zip(outputs, data.download(pointers), packed(library.main, others)):
             first, end = (0, N) if kind_of == STATE else (int(others[0]), int(others[-1]))
             if not np.array_equal(got[first * data.strides[j]: end * data.strides[j]],
                                   again[first * data.strides[j]: end * data.strides[j]]):

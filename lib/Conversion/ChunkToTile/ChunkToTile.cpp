@@ -65,6 +65,9 @@ Value Planner::get(Value value) {
 }
 
 void Planner::load(Value input, Value tile) {
+  auto declared = input.getDefiningOp<chunk::InputOp>();
+  if (declared && declared.getBack())
+    return loadEarlier(rowsOfEarlierTokens(declared), tile);
   loadInPlace([&] { return LoadOp::create(builder, loc, inputArrays.lookup(input), firstToken, tokens, tile); });
 }
 

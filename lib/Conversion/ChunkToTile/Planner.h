@@ -350,9 +350,6 @@ private:
   void plan(chunk::HeldOp op);
   // Windows.cpp: rows of inputs before the chunk.
   void planHeldWindow(chunk::HeldOp op);
-  chunk::HeldOp findDelayed(chunk::TokenLoopOp op);
-  /// The row of the state at this place, as each token finds it.
-  void loadDelayed(chunk::HeldOp held, int64_t place, mlir::Value result);
   bool holdsWindows();
   /// Rows of an input, of which the first is some tokens before the chunk.
   struct EarlierRows {
@@ -362,6 +359,7 @@ private:
     int64_t place;       // of the row that is as many tokens before the sequence, among those that the caller gave
     bool ofNext = false; // before the next chunk's first token
   };
+  EarlierRows rowsOfEarlierTokens(chunk::InputOp input) const;
   void loadEarlier(const EarlierRows &rows, mlir::Value tile);
   /// The rows before an input's tile, the youngest first, where all are its own of earlier tokens and are loaded with
   /// it.

@@ -102,8 +102,9 @@ Planner::LastRow Planner::findLastRow(Value all) {
   for (; auto previous = all.getDefiningOp<chunk::PreviousOp>(); ++row.back)
     all = previous.getAll();
   std::optional<double> before;
-  if (all.getDefiningOp<chunk::InputOp>() && chunk::tensorOf(all).getRank() == 2 && !inTokenLoop &&
-      !tiles.contains(all) && isReadAtLast(all, before))
+  auto input = all.getDefiningOp<chunk::InputOp>();
+  if (input && !input.getBack() && chunk::tensorOf(all).getRank() == 2 && !inTokenLoop && !tiles.contains(all) &&
+      isReadAtLast(all, before))
     row.input = all;
   row.before = before.value_or(0);
   return row;

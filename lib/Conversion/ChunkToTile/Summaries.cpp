@@ -13,13 +13,16 @@ using namespace recur::tile;
 /// Whether an op behind it takes what this one writes.
 static bool isTaken(Operation *op) {
   auto isBehind = [&](Operation *user) {
-    return user != op && (isa<ViewOp>(user) ? !user->use_empty() : op->isBeforeInBlock(user));
+    Operation *around = op->getBlock()->findAncestorOpInBlock(*user);
+    return around && around != op && (isa<ViewOp>(user) ? !user->use_empty() : op->isBeforeInBlock(around));
   };
   SmallVector<Value> written;
   if (auto scan = dyn_cast<ScanOp>(op))
     written = {scan.getAll(), scan.getLast()};
   else if (auto load = dyn_cast<LoadOp>(op))
     written = {load.getTile()};
+  else if (auto choice = dyn_cast<scf::IfOp>(op))
+    written = {matchEarlierRows(choice)->tile};
   else if (auto map = dyn_cast<MapOp>(op))
     written = {map.getResult()};
   else
@@ -64,6 +67,10 @@ static SmallVector<int64_t> findValues(const StateChain &chain, const ChainSumma
   for (unsigned number : summary.values) {
     LoadOp load = chain.loads[number].op;
     numbers.push_back(cast<BlockArgument>(load.getArray()).getArgNumber());
+    if (const std::optional<EarlierRows> &earlier = chain.loads[number].earlier) {
+      LoadOp given = earlier->given;
+      numbers.push_back(cast<BlockArgument>(given.getArray()).getArgNumber());
+    }
   }
   llvm::sort(numbers);
   numbers.erase(llvm::unique(numbers), numbers.end());
@@ -97,8 +104,11 @@ KernelOp conversion::addSummaries(KernelOp chain, int64_t parts, StringRef name)
   SmallVector<Operation *> makers;
   auto addMaker = [&](Operation *op) { makers.push_back(copies.lookup(op)); };
   for (StateChain::Load &load : whole->loads)
-    if (load.op)
+    if (load.op) {
       addMaker(load.op);
+      if (load.earlier)
+        addMaker(load.earlier->op);
+    }
   llvm::for_each(whole->numbers, addMaker);
   for (StateChain::Interaction &interaction : whole->interactions) {
     addMaker(interaction.product);

@@ -12,11 +12,6 @@ using namespace recur::tile;
 /// becomes the last of them. The rows that a token finds one behind another begin one row behind those of the token
 /// before, so those of all tokens are a view of these rows too.
 void Planner::planWindow(chunk::TokenLoopOp op, const chunk::Window &window) {
-  if (chunk::HeldOp held = findDelayed(op)) {
-    for (auto [result, found] : llvm::zip(op.getStreamResults(), window.results))
-      loadDelayed(held, found.first, result);
-    return;
-  }
   if (holdsWindows()) { // of which the last chunk is planned alone
     Value last = op.getStateResults()[0];
     int64_t size = chunk::tensorOf(last).getDimSize(0);
@@ -124,30 +119,14 @@ void Planner::planWindowBack(chunk::TokenLoopOp op, const WindowBack &window) {
 }
 
 void Planner::planHeldWindow(chunk::HeldOp op) {
-  if (auto loop = dyn_cast<chunk::TokenLoopOp>(*op->user_begin()); loop && findDelayed(loop))
-    return;
   auto size = int64_t(op.getBack());
   loadEarlier({op.getInput(), op.getFirst(), size, size, 0}, make(op));
 }
 
-/// What a loop's state was at the chunk's beginning, where it comes from an input's array and each token takes some of
-/// its rows by themselves: these are loaded from there. Of many of them less is loaded together.
-chunk::HeldOp Planner::findDelayed(chunk::TokenLoopOp op) {
-  std::optional<chunk::Window> window = machine.isCTA() ? chunk::findWindow(op) : std::nullopt;
-  auto held = window ? op.getStates()[0].getDefiningOp<chunk::HeldOp>() : chunk::HeldOp();
-  if (!held || !held->hasOneUse() || op.getStreams()[window->stream] != held.getInput() ||
-      !op.getStateResults()[0].use_empty())
-    return {};
-  int64_t chunk = program.getChunk(), together = chunk + int64_t(held.getBack());
-  bool areFew = int64_t(window->results.size()) * chunk <= 2 * together;
-  auto isRow = [](const chunk::Window::Result &result) { return result.isRow; };
-  return areFew && llvm::all_of(window->results, isRow) ? held : chunk::HeldOp();
-}
-
-void Planner::loadDelayed(chunk::HeldOp held, int64_t place, Value result) {
-  bool isRounded = isShortInput(held.getInput()) && isFactorOnly(result);
-  loadEarlier({held.getInput(), held.getFirst(), /*count=*/0, int64_t(held.getBack()) - place, place},
-              isRounded ? makeRounded(result) : make(result));
+/// Of the last rows of what is behind them the first token has the first.
+Planner::EarlierRows Planner::rowsOfEarlierTokens(chunk::InputOp input) const {
+  auto back = int64_t(*input.getBack());
+  return {input, input.getBehind(), /*count=*/0, back, chunk::tensorOf(input.getBehind()).getDimSize(0) - back};
 }
 
 /// Whether the program says what windows of inputs become in the end, and nothing else.
@@ -162,9 +141,9 @@ bool Planner::holdsWindows() {
 /// not go beyond its tile.
 void Planner::loadEarlier(const EarlierRows &rows, Value tile) {
   auto initial = rows.given.getDefiningOp<chunk::InitialOp>();
-  bool isLoadedHere = initial && !tiles.contains(initial) && initial->hasOneUse(); // by the first chunks alone
+  bool isLoadedHere = initial && !tiles.contains(initial); // by the first chunks alone
   Value given = isLoadedHere ? Value() : get(rows.given);
-  Value zero, one, token, there, missing;
+  Value zero, one, token, there, missing, first;
   loadInPlace([&] {
     zero = constant(0), one = constant(1);
     Value count = rows.count ? constant(rows.count) : tokens;
@@ -174,11 +153,18 @@ void Planner::loadEarlier(const EarlierRows &rows, Value tile) {
     missing = arith::MinSIOp::create(builder, loc, before, count);
     there = arith::SubIOp::create(builder, loc, count, missing);
     Value from = arith::MaxSIOp::create(builder, loc, begin, zero);
+    first = arith::AddIOp::create(builder, loc, token, constant(rows.place));
     return LoadOp::create(builder, loc, inputArrays.lookup(rows.input), from, there, tile);
   });
+  // Once, also where a loop over tokens is the first that takes them.
+  OpBuilder::InsertionGuard guard(builder);
+  bool isInner = isLoadedHere && builder.getBlock() != lastLoad->getBlock();
+  if (isInner)
+    builder.setInsertionPointAfter(lastLoad);
   Value isMissing = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, zero, missing);
   auto choice = scf::IfOp::create(builder, loc, isMissing, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
+  if (isInner)
+    lastLoad = choice;
   builder.setInsertionPointToStart(choice.thenBlock());
   if (isLoadedHere) {
     given = alloc(chunk::tensorOf(initial).getShape());
@@ -195,7 +181,6 @@ void Planner::loadEarlier(const EarlierRows &rows, Value tile) {
           from = arith::SubIOp::create(builder, loc, last, step);
     copy(rowView(tile, from), rowView(tile, arith::AddIOp::create(builder, loc, from, missing)), one);
   });
-  Value first = arith::AddIOp::create(builder, loc, token, constant(rows.place));
   forRows(missing, [&](Value row) {
     copy(rowView(given, arith::AddIOp::create(builder, loc, row, first)), rowView(tile, row), one);
   });

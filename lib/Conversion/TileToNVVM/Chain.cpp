@@ -87,6 +87,7 @@ private:
     return kernel.awaited.contains(own.op.getArray());
   }
   void loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned);
+  Value anyOrAllOfEarlier(const Chunk &chunk, bool ofAll, Value (ChainLoads::*find)(const StateChain::Load &));
   void arriveAfterLoads(const Chunk &chunk, Value areAligned);
   void announce();
   SmallVector<Value> beginMultiples();
@@ -252,27 +253,49 @@ void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) 
     if (!load.isRows())
       loads.copyNumbers(load);
   }
-  auto copyAll = [&](void (ChainLoads::*copy)(const StateChain::Load &)) {
-    for (const StateChain::Load &load : chain.loads)
-      if (load.isRows() && load.isCopied() && this->isAwaited(load) == isAwaited)
-        (loads.*copy)(load);
-  };
   if (!hasRows)
     return;
+  SmallVector<StateChain::Load> rows = llvm::filter_to_vector(chain.loads, [&](const StateChain::Load &load) {
+    return load.isRows() && load.isCopied() && this->isAwaited(load) == isAwaited;
+  });
+  auto copyAll = [&](void (ChainLoads::*copy)(const StateChain::Load &)) {
+    for (const StateChain::Load &load : rows)
+      (loads.*copy)(load);
+  };
   auto copyByThreads = [&] {
     t.either(areAligned, [&] { copyAll(&ChainLoads::copyRows); }, [&] { copyAll(&ChainLoads::copyElements); });
   };
-  if (!kernel.areMapped || isAwaited)
-    return copyByThreads();
   auto copyByUnit = [&] {
-    t.when(t.below(t.thread, t.constant(1)), [&] {
-      auto isOne = [&](const StateChain::Load &load) {
-        return load.isRows() && load.isCopied() && !this->isAwaited(load);
-      };
-      loads.copyBoxes(llvm::to_vector(llvm::make_filter_range(chain.loads, isOne)), come(chunk.stage));
-    });
+    t.when(t.below(t.thread, t.constant(1)), [&] { loads.copyBoxes(rows, come(chunk.stage)); });
   };
-  t.either(kernel.areMapped, copyByUnit, copyByThreads);
+  if (kernel.areMapped && !isAwaited) {
+    // A box has as many rows as a chunk, also of earlier tokens.
+    Value areAllThere = anyOrAllOfEarlier(chunk, /*ofAll=*/true, &ChainLoads::hasAllRows);
+    Value areMapped = areAllThere ? arith::AndIOp::create(t.builder, t.loc, kernel.areMapped, areAllThere).getResult()
+                                  : kernel.areMapped;
+    t.either(areMapped, copyByUnit, copyByThreads);
+  } else {
+    copyByThreads();
+  }
+  for (const StateChain::Load &load : rows)
+    if (load.earlier)
+      loads.copyGivenRows(load);
+}
+
+/// What holds for all loads of earlier tokens, or for any; null where there are none.
+Value ChainCode::anyOrAllOfEarlier(const Chunk &chunk, bool ofAll,
+                                   Value (ChainLoads::*find)(const StateChain::Load &)) {
+  ChainLoads loads(t, kernel, {chunk.values, stageOf(chunk), numbersOf(chunk)});
+  Value found;
+  for (const StateChain::Load &load : chain.loads) {
+    if (!load.earlier)
+      continue;
+    Value own = (loads.*find)(load);
+    found = !found  ? own
+            : ofAll ? arith::AndIOp::create(t.builder, t.loc, found, own).getResult()
+                    : arith::OrIOp::create(t.builder, t.loc, found, own).getResult();
+  }
+  return found;
 }
 
 void ChainCode::arriveAfterLoads(const Chunk &chunk, Value areAligned) {
@@ -282,6 +305,8 @@ void ChainCode::arriveAfterLoads(const Chunk &chunk, Value areAligned) {
   };
   if (!areCopied(chain, kernel))
     return arriveBehind();
+  if (Value lackRows = anyOrAllOfEarlier(chunk, /*ofAll=*/false, &ChainLoads::lacksRows)) // which threads have stored
+    areAligned = t.select(lackRows, arith::ConstantIntOp::create(t.builder, t.loc, 0, 1), areAligned);
   t.either(areAligned, [&] { code.arriveWithCopies(come(chunk.stage)); }, arriveBehind);
 }
 

@@ -62,6 +62,39 @@ Value ChainLoads::countRows(const Load &load) {
   return t.select(isPresent(t, kernel.arrays.lookup(op.getArray())), count, t.constant(0));
 }
 
+ChainLoads::Bounds ChainLoads::boundsOf(const Load &load) {
+  if (!load.earlier)
+    return {countRows(load)};
+  LoadOp behind = load.earlier->given;
+  Value missing = narrow(load.earlier->missing);
+  Value skipped = t.select(isPresent(t, kernel.arrays.lookup(behind.getArray())), missing, t.constant(0));
+  return {t.add(missing, countRows(load)), missing, skipped};
+}
+
+ChainLoads::Bounds ChainLoads::boundsFrom(const Bounds &bounds, Value row) {
+  auto from = [&](Value bound) { return bound ? t.subtract(bound, row) : Value(); };
+  return {from(bounds.end), from(bounds.missing), from(bounds.skipped)};
+}
+
+Value ChainLoads::isWithin(const Bounds &bounds, Value row) {
+  Value isBefore = t.below(row, bounds.end);
+  return bounds.missing
+             ? t.select(t.below(row, bounds.missing), arith::ConstantIntOp::create(t.builder, t.loc, 0, 1), isBefore)
+             : isBefore;
+}
+
+void ChainLoads::unlessSkipped(const Bounds &bounds, Value row, llvm::function_ref<void()> copy) {
+  bounds.skipped ? t.either(t.below(row, bounds.skipped), [] {}, copy) : copy();
+}
+
+Value ChainLoads::firstRowOf(const Load &load) {
+  LoadOp op = load.op;
+  Value first = chunk.values.lookup(op.getFirst());
+  return load.earlier
+             ? arith::SubIOp::create(t.builder, t.loc, first, chunk.values.lookup(load.earlier->missing)).getResult()
+             : first;
+}
+
 /// How much there is of so many bytes of a row that begin with a column.
 Value ChainLoads::countBytes(const Load &load, Value column, int64_t bytes) {
   if (!hasPadding(load))
@@ -89,24 +122,25 @@ SmallVector<Strip> ChainLoads::findStripsOf(const Load &load, int64_t pieces, in
 }
 
 void ChainLoads::copyRows(const Load &load) {
-  LoadOp op = load.op;
   const CallerArray &array = arrayOf(load);
   Type element = load.type().getElementType();
   int64_t bytes = findPieceBytes(array), columns = bytes / load.type().getElementBytes();
   if (bytes < leastBytes)
     return copyShortPieces(load);
   int64_t pieces = load.type().getSize(1) / columns, inPiece = pieceColumnsOf(load) / columns;
-  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  Value first = firstRowOf(load);
+  Bounds bounds = boundsOf(load);
   auto sourceOf = [&](Value row, Value piece) {
     return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, columns)), element);
   };
   auto copyOne = [&](Value row, Value piece, Value from) {
     Value there = countBytes(load, t.multiply(piece, columns), bytes);
     Value to = t.add(placeOf(load, row, t.divide(piece, inPiece)), t.multiply(t.remainder(piece, inPiece), bytes));
-    code.copy(to, from, bytes, t.select(t.below(row, count), there, t.constant(0)));
+    unlessSkipped(bounds, row,
+                  [&] { code.copy(to, from, bytes, t.select(isWithin(bounds, row), there, t.constant(0))); });
   };
   if (bytes == pieceBytes && inPanels(load))
-    return copyPanels(load, first, count);
+    return copyPanels(load, first, bounds);
   if (bytes < pieceBytes && copyNarrowPieces(load, bytes))
     return;
   SmallVector<Strip> strips = findStripsOf(load, pieces);
@@ -130,14 +164,14 @@ void ChainLoads::copyRows(const Load &load) {
 /// alike, whose places differ by a number that is known. What follows from the thread's number is found for each chunk,
 /// for it would take registers. Gives whether rows can be dealt out so.
 bool ChainLoads::copyNarrowPieces(const Load &load, int64_t bytes) {
-  LoadOp op = load.op;
   const CallerArray &array = arrayOf(load);
   Type element = load.type().getElementType();
   int64_t columns = bytes / load.type().getElementBytes(), inPiece = pieceColumnsOf(load) / columns;
   SmallVector<Strip> strips = findStripsOf(load, load.type().getSize(1) / columns, permutedRows);
   if (strips.empty())
     return false;
-  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  Value first = firstRowOf(load);
+  Bounds bounds = boundsOf(load);
   Value thread = std::exchange(t.thread, code.forget(t.thread));
   for (const Strip &strip : strips) {
     Value piece = t.add(t.remainder(t.thread, strip.pieces), strip.first), begin = t.divide(t.thread, strip.pieces);
@@ -145,10 +179,12 @@ bool ChainLoads::copyNarrowPieces(const Load &load, int64_t bytes) {
     Value from = t.offset(array.pointer, offsetOf(load, first, begin, column), element);
     Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(strip.rowsAtOnce / load.steps)));
     Value own = t.add(placeOf(load, begin, t.divide(piece, inPiece)), t.multiply(t.remainder(piece, inPiece), bytes));
-    Value left = t.subtract(count, begin);
+    Bounds left = boundsFrom(bounds, begin);
     for (int64_t row = 0; row < rowsOf(load); row += strip.rowsAtOnce) {
-      Value counted = t.select(t.below(t.constant(row), left), there, t.constant(0));
-      code.copy(t.add(own, row * panelRowBytes), from, bytes, counted);
+      unlessSkipped(left, t.constant(row), [&] {
+        Value counted = t.select(isWithin(left, t.constant(row)), there, t.constant(0));
+        code.copy(t.add(own, row * panelRowBytes), from, bytes, counted);
+      });
       from = t.offset(from, step, element);
     }
   }
@@ -164,7 +200,7 @@ bool ChainLoads::inPanels(const Load &load) const {
 }
 
 /// Places differ by numbers that are known, so that they take no registers: of a row in all panels, and of rows.
-void ChainLoads::copyPanels(const Load &load, Value first, Value count) {
+void ChainLoads::copyPanels(const Load &load, Value first, const Bounds &bounds) {
   LoadOp op = load.op;
   CallerArray array = kernel.arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
@@ -172,17 +208,20 @@ void ChainLoads::copyPanels(const Load &load, Value first, Value count) {
   Value begin = t.divide(t.thread, panelPieces), piece = t.remainder(t.thread, panelPieces);
   Value from = t.offset(array.pointer, offsetOf(load, first, begin, t.multiply(piece, pieceColumnsOf(load))), element);
   Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(rowsAtOnce / load.steps)));
-  Value own = placeOf(load, begin, piece), left = t.subtract(count, begin);
+  Value own = placeOf(load, begin, piece);
+  Bounds left = boundsFrom(bounds, begin);
   SmallVector<Value> bytes;
   for (int64_t panel = 0; panel < panels; ++panel)
     bytes.push_back(countBytes(load, t.multiply(t.add(piece, panel * panelPieces), pieceColumnsOf(load)), pieceBytes));
   for (int64_t row = 0; row < rowsOf(load); row += rowsAtOnce) {
-    Value isThere = t.below(t.constant(row), left);
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      Value to = t.add(own, row * panelRowBytes + panel * rowsOf(load) * panelRowBytes);
-      Value place = t.offset(from, t.widen(t.constant(panel * panelColumnsOf(load))), element);
-      code.copy(to, place, pieceBytes, t.select(isThere, bytes[panel], t.constant(0)));
-    }
+    unlessSkipped(left, t.constant(row), [&] {
+      Value isThere = isWithin(left, t.constant(row));
+      for (int64_t panel = 0; panel < panels; ++panel) {
+        Value to = t.add(own, row * panelRowBytes + panel * rowsOf(load) * panelRowBytes);
+        Value place = t.offset(from, t.widen(t.constant(panel * panelColumnsOf(load))), element);
+        code.copy(to, place, pieceBytes, t.select(isThere, bytes[panel], t.constant(0)));
+      }
+    });
     from = t.offset(from, step, element);
   }
 }
@@ -192,13 +231,14 @@ void ChainLoads::copyElements(const Load &load) {
   CallerArray array = kernel.arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
   int64_t columns = load.type().getSize(1);
-  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  Value first = firstRowOf(load);
+  Bounds bounds = boundsOf(load);
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
   // What follows from the thread's number is found in the loop: code and registers before it are for what is usual.
   Value thread = std::exchange(t.thread, code.forget(t.thread));
   t.deal(t.constant(rowsOf(load) * columns), [&](Value index) {
     Value row = t.divide(index, columns), column = t.remainder(index, columns);
-    Value isThere = t.below(row, count);
+    Value isThere = isWithin(bounds, row);
     if (hasPadding(load))
       isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, countColumns(load)));
     auto number = scf::IfOp::create(t.builder, t.loc, element, isThere, /*withElseRegion=*/true);
@@ -213,7 +253,9 @@ void ChainLoads::copyElements(const Load &load) {
     }
     Value to = placeOf(load, row, t.divide(column, pieceColumnsOf(load)));
     to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
-    t.store(number.getResult(0), t.offset(to, t.remainder(column, pieceColumnsOf(load)), element));
+    unlessSkipped(bounds, row, [&] {
+      t.store(number.getResult(0), t.offset(to, t.remainder(column, pieceColumnsOf(load)), element));
+    });
   });
   t.thread = thread;
 }
@@ -222,10 +264,10 @@ void ChainLoads::copyElements(const Load &load) {
 /// way.
 void ChainLoads::copyShortPieces(const Load &load) {
   constexpr int64_t mostUnderWay = 8;
-  LoadOp op = load.op;
   const CallerArray &array = arrayOf(load);
   Type element = load.type().getElementType();
-  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  Value first = firstRowOf(load);
+  Bounds bounds = boundsOf(load);
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
   Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));
   SmallVector<Strip> strips = findStripsOf(load, load.type().getSize(1));
@@ -240,7 +282,7 @@ void ChainLoads::copyShortPieces(const Load &load) {
       SmallVector<Value> rows, numbers;
       for (int64_t i = 0; i < underWay; ++i) {
         Value row = rows.emplace_back(t.add(t.add(begin, above), i * strip.rowsAtOnce));
-        Value isThere = arith::AndIOp::create(t.builder, t.loc, isColumn, t.below(row, count));
+        Value isThere = arith::AndIOp::create(t.builder, t.loc, isColumn, isWithin(bounds, row));
         numbers.push_back(t.choose(
             isThere,
             [&] { return t.load(t.offset(array.pointer, offsetOf(load, first, row, column), element), element); },
@@ -249,12 +291,55 @@ void ChainLoads::copyShortPieces(const Load &load) {
       for (auto [row, number] : llvm::zip(rows, numbers)) {
         Value to = placeOf(load, row, t.divide(column, pieceColumnsOf(load)));
         to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
-        t.store(number, t.offset(to, t.remainder(column, pieceColumnsOf(load)), element));
+        unlessSkipped(bounds, row, [&, number = number, column = column] {
+          t.store(number, t.offset(to, t.remainder(column, pieceColumnsOf(load)), element));
+        });
       }
     };
     t.loop(t.constant(0), t.constant(rowsOf(load)), underWay * strip.rowsAtOnce, copySome);
   }
   t.thread = thread;
+}
+
+Value ChainLoads::hasAllRows(const Load &load) {
+  LoadOp op = load.op;
+  return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, narrow(op.getRows()),
+                               t.constant(rowsOf(load)));
+}
+
+Value ChainLoads::lacksRows(const Load &load) { return t.below(t.constant(0), narrow(load.earlier->missing)); }
+
+/// Few chunks have such rows, so threads bring them number by number; several are under way.
+void ChainLoads::copyGivenRows(const Load &load) {
+  constexpr int64_t underWay = 4;
+  LoadOp behind = load.earlier->given;
+  CallerArray given = kernel.arrays.lookup(behind.getArray());
+  Type element = arrayOf(load).type.getElementType(), ofGiven = given.type.getElementType();
+  int64_t columns = load.type().getSize(1);
+  Value first = chunk.values.lookup(load.earlier->first);
+  auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
+  Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(ofGiven, 0));
+  auto read = [&](Value index) -> SmallVector<Value> {
+    Value row = t.divide(index, columns), column = t.remainder(index, columns);
+    auto loadOne = [&] {
+      Value place = t.addWide(t.multiplyWide(t.addWide(first, t.widen(row)), given.innerStrides[0]),
+                              t.multiplyWide(t.widen(column), given.innerStrides[1]));
+      return t.load(t.offset(given.pointer, place, ofGiven), ofGiven);
+    };
+    return {hasPadding(load) ? t.choose(t.below(column, countColumns(load)), loadOne, zero) : loadOne()};
+  };
+  auto write = [&](Value index, ArrayRef<Value> found) {
+    Value row = t.divide(index, columns), column = t.remainder(index, columns);
+    Value to = placeOf(load, row, t.divide(column, pieceColumnsOf(load)));
+    to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
+    t.store(t.convert(found[0], element), t.offset(to, t.remainder(column, pieceColumnsOf(load)), element));
+  };
+  t.when(isPresent(t, given), [&] {
+    // What follows from the thread's number is found here: registers before it are for what is usual.
+    Value thread = std::exchange(t.thread, code.forget(t.thread));
+    t.dealInStep(t.multiply(narrow(load.earlier->missing), columns), underWay, read, write);
+    t.thread = thread;
+  });
 }
 
 /// Those of rows beyond the last token are zeros.

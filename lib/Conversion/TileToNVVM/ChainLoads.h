@@ -28,12 +28,29 @@ public:
   /// The same number by number, from wherever they are.
   void copyElements(const Load &load);
   void copyNumbers(const Load &load);
+  /// Whether all rows of earlier tokens are in their array, and whether the sequence lacks some of the first ones.
+  mlir::Value hasAllRows(const Load &load);
+  mlir::Value lacksRows(const Load &load);
+  /// The rows that it lacks, where the caller gave some. `copyRows` and `copyElements` leave their places alone then.
+  void copyGivenRows(const Load &load);
   /// All rows of these loads, by the copy unit, of which one thread asks for them: panel by panel, and the barrier's
   /// phase ends when they have come. Rows beyond the last token, and columns beyond the last channel, are outside of
   /// the array, so they are zeros; rows of arrays that are absent are put there.
   void copyBoxes(llvm::ArrayRef<Load> loads, mlir::Value barrier);
 
 private:
+  /// Which rows of a tile there are, counted from one of a thread's: those up to the end, but for the first ones, which
+  /// are missing; of those some are skipped, for the caller gave them.
+  struct Bounds {
+    mlir::Value end;
+    mlir::Value missing = {}, skipped = {}; // null: none
+  };
+  Bounds boundsOf(const Load &load);
+  Bounds boundsFrom(const Bounds &bounds, mlir::Value row);
+  mlir::Value isWithin(const Bounds &bounds, mlir::Value row);
+  void unlessSkipped(const Bounds &bounds, mlir::Value row, llvm::function_ref<void()> copy);
+  /// The row of the array that is, or would be, the tile's first.
+  mlir::Value firstRowOf(const Load &load);
   int64_t rowsOf(const Load &load) const { return load.type().getSize(0); }
   const CallerArray &arrayOf(const Load &load) const;
   /// Whether the array may have fewer columns than the tile, and how many it has.
@@ -47,7 +64,7 @@ private:
   /// Strips of a load's rows that begin with whole tokens; none where the rows cannot be dealt out so.
   llvm::SmallVector<Strip> findStripsOf(const Load &load, int64_t pieces, int64_t rowsAtLeast = 1) const;
   bool inPanels(const Load &load) const;
-  void copyPanels(const Load &load, mlir::Value first, mlir::Value count);
+  void copyPanels(const Load &load, mlir::Value first, const Bounds &bounds);
   bool copyNarrowPieces(const Load &load, int64_t bytes);
   void copyShortPieces(const Load &load);
 

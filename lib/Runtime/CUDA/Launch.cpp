@@ -232,6 +232,7 @@ private:
   Cuts findCuts(int32_t number) const;
   bool areStatesInPlace() const;
   bool isCut();
+  bool findsNothing(const recur_launch_info &launch) const;
   bool isNeeded(int32_t number);
   bool goesByList(int32_t number);
   void fill(int64_t *words, int32_t number, int64_t rows, const SideBySide &beside, bool isListed);
@@ -425,10 +426,24 @@ bool Launcher::isCut() {
   return false;
 }
 
+/// Whether it finds final states alone, none of which the caller wants.
+bool Launcher::findsNothing(const recur_launch_info &launch) const {
+  bool findsStates = false;
+  for (int32_t i = 0; i < launch.array_count; ++i) {
+    if (launch.arrays[i].number >= resolved.argumentCount) // what launches leave to each other
+      return false;
+    const Argument &argument = resolved.arguments[launch.arrays[i].number];
+    if (argument.isWritten() && (argument.data || !argument.isState()))
+      return false;
+    findsStates |= argument.isWritten();
+  }
+  return findsStates;
+}
+
 bool Launcher::isNeeded(int32_t number) {
   const recur_launch_info &launch = kernel.launches[number];
   bool hasChunks = !isInPhases(kernel) || countRows(resolved, kernel, launch) > 0;
-  return hasChunks && (!launch.bounds || (launch.cuts ? planCuts(number).most > 1 : isCut()));
+  return hasChunks && !findsNothing(launch) && (!launch.bounds || (launch.cuts ? planCuts(number).most > 1 : isCut()));
 }
 
 recur_status recur::runtime::putLaunch(const Device &device, const recur_recurrence *recurrence,

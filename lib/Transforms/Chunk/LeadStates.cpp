@@ -55,6 +55,7 @@ private:
   /// From chunk to chunk.
   void buildCarry(OpBuilder &builder);
   void takeStates();
+  void takeWindow(StateOp state, InputOp input);
   /// What holds inputs' rows is found in their arrays; a program of its own says what such states become in the end.
   void buildHolding(OpBuilder &builder);
   Value findInArrays(OpBuilder &builder, StateOp state);
@@ -152,7 +153,8 @@ void LeadSplitter::findWindows() {
     auto input = loop.getStreams()[window->stream].getDefiningOp<InputOp>();
     bool isReadByLoop =
         llvm::all_of(state->getUsers(), [&](Operation *user) { return user == loop || isa<NextOp>(user); });
-    if (input && !input.getSizes() && isReadByLoop && loop.getStateResults().front().hasOneUse())
+    bool isOfOwnTokens = input && !input.getSizes() && !input.getBack();
+    if (isOfOwnTokens && isReadByLoop && loop.getStateResults().front().hasOneUse())
       windows[state] = input;
   }
 }
@@ -275,18 +277,39 @@ void LeadSplitter::buildCarry(OpBuilder &builder) {
   }
 }
 
-void LeadSplitter::takeStates() {
-  for (auto [state, input] : windows) {
-    state.getNext().erase();
-    input->moveBefore(&program.getBody().front().front());
-    OpBuilder builder(state);
-    Value initial =
-        InitialOp::create(builder, state.getLoc(), state.getType(), state.getNameAttr(), state.getStoredAttr());
-    int64_t back = tensorOf(state).getDimSize(0);
-    state.getResult().replaceAllUsesWith(
-        HeldOp::create(builder, state.getLoc(), state.getType(), input, back, initial));
+/// Whether what tokens find in the window are rows by themselves, and not so many that less would be loaded of the
+/// whole window.
+static bool areRowsApart(ProgramOp program, const Window &window, int64_t size) {
+  auto chunk = int64_t(program.getChunk());
+  bool areFew = int64_t(window.results.size()) * chunk <= 2 * (chunk + size);
+  return areFew && llvm::all_of(window.results, [](const Window::Result &result) { return result.isRow; });
+}
+
+void LeadSplitter::takeWindow(StateOp state, InputOp input) {
+  auto loop = cast<TokenLoopOp>(state.getNext().getValue().getDefiningOp());
+  std::optional<Window> window = findWindow(loop);
+  state.getNext().erase();
+  input->moveBefore(&program.getBody().front().front());
+  OpBuilder builder(state);
+  Location loc = state.getLoc();
+  Value initial = InitialOp::create(builder, loc, state.getType(), state.getNameAttr(), state.getStoredAttr());
+  int64_t size = tensorOf(state).getDimSize(0);
+  if (!areRowsApart(program, *window, size)) {
+    state.getResult().replaceAllUsesWith(HeldOp::create(builder, loc, state.getType(), input, size, initial));
     state.erase();
+    return;
   }
+  for (auto [rows, found] : llvm::zip(loop.getStreamResults(), window->results))
+    rows.replaceAllUsesWith(InputOp::create(builder, loc, rows.getType(), input.getNameAttr(), input.getSharedAttr(),
+                                            input.getStoredAttr(), DenseI64ArrayAttr(),
+                                            builder.getI64IntegerAttr(size - found.first), initial));
+  loop.erase();
+  state.erase();
+}
+
+void LeadSplitter::takeStates() {
+  for (auto [state, input] : windows)
+    takeWindow(state, input);
   for (StateOp state : held) {
     state.getNext().erase();
     OpBuilder builder(state);

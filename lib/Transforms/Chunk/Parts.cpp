@@ -71,8 +71,8 @@ bool isStateAlone(ProgramOp program) {
     bool isNumber = isa<ParamOp>(op) && tensorOf(op.getResult(0)).getNumElements() == 1;
     bool isOfTokens = isa<BroadcastOp>(op) && tensorOf(op.getOperand(0)).getNumElements() == 1;
     return isNumber || (isOfTokens && hasNumbers(op.getResult(0))) ||
-           isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) || isLoadedStep(&op) ||
-           (rows && findInterleaved(rows) && findInterleaved(rows).getDefiningOp<InputOp>()) ||
+           isa<InputOp, InitialOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) ||
+           isLoadedStep(&op) || (rows && findInterleaved(rows) && findInterleaved(rows).getDefiningOp<InputOp>()) ||
            (isa<CumulativeDecayOp>(op) && hasNumbers(op.getOperand(0))) ||
            (interaction && hasNumbers(interaction.getDecay()) && areInArray(interaction.getRows()) &&
             areInArray(interaction.getColumns())) ||
@@ -95,9 +95,14 @@ struct PartsPass : recur::chunk::impl::PartsPassBase<PartsPass> {
 
 void Channels::relate(Operation *op) {
   auto tokens = [&](Value value) { mix(value, 0); };
+  if (auto input = dyn_cast<InputOp>(op); input && input.getBehind()) {
+    for (int64_t place = 1; place < tensorOf(input).getRank(); ++place)
+      same(input, unsigned(place), input.getBehind(), unsigned(place));
+    tokens(input.getBehind());
+  }
   if (isa<InputOp, ParamOp>(op))
     return tokens(op->getResult(0));
-  if (isa<StateOp, ConstantOp>(op))
+  if (isa<StateOp, InitialOp, ConstantOp>(op))
     return;
   if (auto take = dyn_cast<TakeOp>(op))
     return take.getWhole() ? void() : tokens(take);

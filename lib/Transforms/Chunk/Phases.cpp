@@ -576,6 +576,9 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   for (Operation *op : members[phase])
     for (Value value : findUsedValues(op))
       used.insert(value);
+  for (size_t i = 0; i < used.size(); ++i) // what an input has behind its rows
+    if (auto input = used[i].getDefiningOp<InputOp>(); input && input.getBehind())
+      used.insert(input.getBehind());
   llvm::DenseMap<Value, Value> takes;
   for (Value value : taken[phase]) {
     takes[value] = take(inside, value);

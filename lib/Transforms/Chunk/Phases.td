@@ -13,7 +13,8 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
     A scalar or vector state leads if one scan advances it and it depends on no other state. A state leads too if it
     holds a row of an earlier token (`chunk.last`, of `chunk.previous` any number of times) that depends on no state.
     A window of an input's last rows, which a loop moves by one, is no state of the program any more: its rows are found
-    in the input's array (`chunk.held`), and a program `_held` says what it becomes.
+    in the input's array, and a program `_held` says what it becomes. Rows that tokens find there by themselves are the
+    input's some tokens earlier (`chunk.input` with `back`); others are found together (`chunk.held`).
     The pass puts two programs in front. `_ahead` finds for each chunk what the chunk adds to such states and by what
     it scales them, so its chunks can be computed at the same time. `_carry` goes from chunk to chunk with these
     results alone, and leaves each chunk the states that it begins with. The program then takes these states and keeps
@@ -399,6 +400,34 @@ def GatherStepsPass : Pass<"chunk-gather-steps", "::recur::chunk::ProgramOp"> {
     %e = chunk.interleave %d, %d : tensor<8xf32>, tensor<8xf32>
     %x = chunk.interleave %k0, %k1 : tensor<8x3xf32>, tensor<8x3xf32>
     %r = chunk.map mul %e, %x : tensor<16xf32>, tensor<16x3xf32>
+    ```
+  }];
+}
+
+def SeparateWritesPass : Pass<"chunk-separate-writes", "::recur::chunk::ProgramOp"> {
+  let summary = "writes whose rows lie in arrays are not interleaved";
+  let description = [{
+    If a token has several writes that no state enters, their rows are interleaved for one advance and one interaction.
+    Rows that lie in arrays would be copied for that. So each of these writes has its own advance, and its own interaction
+    and product with values, and its rows are loaded as they lie.
+
+    Before:
+    ```mlir
+    %x = chunk.interleave %k, %y : tensor<8x3xf32>, tensor<8x3xf32>
+    %u = chunk.interleave %v, %w : tensor<8x2xf32>, tensor<8x2xf32>
+    %S1 = chunk.advance %S, %u, %x : tensor<2x3xf32>, tensor<16x2xf32>, tensor<16x3xf32>
+    %A = chunk.interaction %q, %x points [2] of [0, 1] : tensor<8x3xf32>, tensor<16x3xf32>
+    %o = chunk.apply %A, %u : tensor<8x16xf32>, tensor<16x2xf32>
+    ```
+    After:
+    ```mlir
+    %S0 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    %S1 = chunk.advance %S0, %w, %y : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    %A0 = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+    %o0 = chunk.apply %A0, %v : tensor<8x8xf32>, tensor<8x2xf32>
+    %A1 = chunk.interaction %q, %y inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+    %o1 = chunk.apply %A1, %w : tensor<8x8xf32>, tensor<8x2xf32>
+    %o = chunk.map add %o0, %o1 : tensor<8x2xf32>, tensor<8x2xf32>
     ```
   }];
 }

@@ -252,25 +252,49 @@ chunk.program @parts {} chunk 8 {
 
 // -----
 
-// A window of an input's rows is found in its array as a whole; what says what it becomes has chunks of as many tokens.
+// Rows that tokens find in a window of an input's are the input's own of earlier tokens; what says what the window becomes
+// has chunks of as many tokens as there are rows. As long as there are no such tokens, rows of the caller's are behind them.
 // CHECK-LABEL: chunk.program @window_held {} chunk 16 {
-// CHECK: %x = chunk.input "x" : tensor<16x3xf32>
+// CHECK: %x = chunk.input "x" stored bf16 : tensor<16x3xf32>
 // CHECK: %w = chunk.state "w" : tensor<10x3xf32>
 // CHECK: chunk.token_loop (%{{.*}} = %x : tensor<16x3xf32>) carry (%{{.*}} = %w : tensor<10x3xf32>) -> tensor<10x3xf32> {
 // CHECK-LABEL: chunk.program @window {} chunk 8 {
 // CHECK: %w = chunk.initial "w" : tensor<10x3xf32>
-// CHECK: %[[HELD:.*]] = chunk.held %x[10], %w : tensor<8x3xf32>, tensor<10x3xf32>
-// CHECK: chunk.token_loop (%{{.*}} = %x : tensor<8x3xf32>) carry (%{{.*}} = %[[HELD]] : tensor<10x3xf32>)
+// CHECK: %[[X:.*]] = chunk.input "x" stored bf16 back 9 behind %w : tensor<10x3xf32> : tensor<8x3xf32>
+// CHECK-NOT: chunk.token_loop
+// CHECK: chunk.output "o" %[[X]]
 // CHECK-NOT: chunk.next
+// CHECK-LABEL: chunk.program @rows_held
 chunk.program @window {} chunk 8 {
-  %x = chunk.input "x" : tensor<8x3xf32>
+  %x = chunk.input "x" stored bf16 : tensor<8x3xf32>
   %w = chunk.state "w" : tensor<10x3xf32>
-  %oldest, %next = chunk.token_loop (%row = %x : tensor<8x3xf32>) carry (%rows = %w : tensor<10x3xf32>) -> (tensor<8x3xf32>, tensor<10x3xf32>) {
-    %found = chunk.extract %rows[0] : tensor<1x10x3xf32>
+  %second, %next = chunk.token_loop (%row = %x : tensor<8x3xf32>) carry (%rows = %w : tensor<10x3xf32>) -> (tensor<8x3xf32>, tensor<10x3xf32>) {
+    %found = chunk.extract %rows[1] : tensor<1x10x3xf32>
     %kept = chunk.slice %rows[1 for 9] : tensor<1x10x3xf32>
     %moved = chunk.concat %kept, %row : tensor<1x9x3xf32>, tensor<1x3xf32> to tensor<1x10x3xf32>
     chunk.yield %found, %moved : tensor<1x3xf32>, tensor<1x10x3xf32>
   }
-  chunk.output "o" %oldest : tensor<8x3xf32>
+  chunk.output "o" %second : tensor<8x3xf32>
+  chunk.next %w, %next : tensor<10x3xf32>
+}
+
+// -----
+
+// Rows that tokens find together are found in the array as a whole.
+// CHECK-LABEL: chunk.program @rows {} chunk 8 {
+// CHECK: %w = chunk.initial "w" : tensor<10x3xf32>
+// CHECK: %[[HELD:.*]] = chunk.held %x[10], %w : tensor<8x3xf32>, tensor<10x3xf32>
+// CHECK: chunk.token_loop (%{{.*}} = %x : tensor<8x3xf32>) carry (%{{.*}} = %[[HELD]] : tensor<10x3xf32>)
+// CHECK-NOT: chunk.next
+chunk.program @rows {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %w = chunk.state "w" : tensor<10x3xf32>
+  %oldest, %next = chunk.token_loop (%row = %x : tensor<8x3xf32>) carry (%rows = %w : tensor<10x3xf32>) -> (tensor<8x2x3xf32>, tensor<10x3xf32>) {
+    %found = chunk.slice %rows[0 for 2] : tensor<1x10x3xf32>
+    %kept = chunk.slice %rows[1 for 9] : tensor<1x10x3xf32>
+    %moved = chunk.concat %kept, %row : tensor<1x9x3xf32>, tensor<1x3xf32> to tensor<1x10x3xf32>
+    chunk.yield %found, %moved : tensor<1x2x3xf32>, tensor<1x10x3xf32>
+  }
+  chunk.output "o" %oldest : tensor<8x2x3xf32>
   chunk.next %w, %next : tensor<10x3xf32>
 }

@@ -999,6 +999,37 @@ chunk.program @p {} chunk 8 {
 
 // -----
 
+chunk.program @back_without_rows {} chunk 8 {
+  // expected-error@+1 {{'chunk.input' op has rows of earlier tokens, so it needs both how many tokens earlier and what is behind them}}
+  %x = chunk.input "x" back 9 : tensor<8x3xf32>
+}
+
+// -----
+
+chunk.program @back_of_padded {} chunk 8 {
+  %S = chunk.initial "S" : tensor<9x3xf32>
+  // expected-error@+1 {{'chunk.input' op has rows of earlier tokens, which are as large as the caller's}}
+  %x = chunk.input "x" of [2] back 9 behind %S : tensor<9x3xf32> : tensor<8x3xf32>
+}
+
+// -----
+
+chunk.program @back_behind_too_few {} chunk 8 {
+  %S = chunk.initial "S" : tensor<8x3xf32>
+  // expected-error@+1 {{'chunk.input' op has rows of 9 tokens earlier, behind which are at least as many of its rows, but there is 'tensor<8x3xf32>'}}
+  %x = chunk.input "x" back 9 behind %S : tensor<8x3xf32> : tensor<8x3xf32>
+}
+
+// -----
+
+chunk.program @back_of_none {} chunk 8 {
+  %S = chunk.initial "S" : tensor<8x3xf32>
+  // expected-error@+1 {{'chunk.input' op has rows of 0 tokens earlier, behind which are at least as many of its rows, but there is 'tensor<8x3xf32>'}}
+  %x = chunk.input "x" back 0 behind %S : tensor<8x3xf32> : tensor<8x3xf32>
+}
+
+// -----
+
 chunk.program @held_window_of_other_rows {} chunk 8 {
   %x = chunk.input "x" : tensor<8x3xf32>
   %S = chunk.initial "S" : tensor<10x3xf32>

@@ -207,6 +207,7 @@ chunk.program @phase {} chunk 8 exact {
 // CHECK: chunk.held %x[2], %x_back2 : tensor<8x3xf32>, tensor<3xf32>
 // CHECK: chunk.held %g[1], %g_back1 : tensor<8xf32>, tensor<f32>
 // CHECK: chunk.held %x[10], %x_last10 : tensor<8x3xf32>, tensor<10x3xf32>
+// CHECK: chunk.input "x" shared stored bf16 back 9 behind %x_last10 : tensor<10x3xf32> : tensor<8x3xf32>
 chunk.program @earlier {} chunk 8 {
   %x = chunk.input "x" : tensor<8x3xf32>
   %g = chunk.input "g" : tensor<8xf32>
@@ -220,6 +221,7 @@ chunk.program @earlier {} chunk 8 {
   %g_before = chunk.previous %number, %g : tensor<f32>, tensor<8xf32>
   chunk.output "o" %before : tensor<8x3xf32>
   chunk.output "h" %g_before : tensor<8xf32>
+  %earlier = chunk.input "x" shared stored bf16 back 9 behind %x_last10 : tensor<10x3xf32> : tensor<8x3xf32>
 }
 
 // What remains of a state, as a whole and by column.

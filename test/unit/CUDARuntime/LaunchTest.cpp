@@ -119,6 +119,19 @@ TEST_F(PhasedLaunch, MayLeaveNothing) {
   recur_unload(&phased);
 }
 
+/// A launch that finds final states alone, such as windows of last rows, is left out where nobody wants them.
+TEST_F(PhasedLaunch, FinalStatesAloneAreFoundWhereTheyAreWanted) {
+  recur_launch_array ofStates[4] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {4, -1, 0, 0}};
+  phases[0].arrays = ofStates;
+  ASSERT_EQ(forwardPhases(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 2u);
+  fakeCUDA.all.clear();
+  arguments[4].data = nullptr;
+  ASSERT_EQ(forwardPhases(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_late");
+}
+
 TEST_F(PhasedLaunch, PackedSequencesBeginAtChunksOfTheirOwn) {
   int64_t offsets[] = {0, 5, 70}, onDevice[3];
   call.B = 1;
