@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 25
+#define RECUR_ABI_VERSION 26
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -177,6 +177,8 @@ typedef struct recur_kernel_info {
   const recur_left_info *left; /* of all launches; null: they leave nothing, and each is a whole kernel */
   int32_t left_count;
   const recur_launch_info *listing; /* makes the list of the chunks of packed sequences; null: no launch goes by one */
+  const recur_launch_info *trees;   /* of one that keeps states: in its launch's place for tokens that are tried as
+                                     * trees; null: there is none */
 } recur_kernel_info;
 
 /* The kernels of the gradient, of one head of one sequence, or of whole chunks of it. */
@@ -388,6 +390,25 @@ typedef struct recur_call {
    * states go from token to token in float32. state_columns is 0 then, and token_indices is null. On a GPU accepted
    * lies in its memory, and what lies outside of 0 to replayed counts as the nearest of these. 0: none is replayed. */
   int64_t replayed;
+
+  /* Tokens that are tried as a tree, of which any path may be taken: token t of a sequence begins with the state after
+   * its token parents[t], which is an earlier one, or where that is -1 with what the sequence begins with. Outputs, and
+   * the states at token_indices, are those of each token's path. Where `accepted` counts to a token it stands for that
+   * token's path. parent_columns is how many numbers there are for a sequence, and it has no more tokens; parent_stride
+   * how far those of a sequence are behind those of the one before it, 0: all sequences have the same tree.
+   *
+   * With `replayed` there are two trees one behind the other, each with numbers of its own from 0 on: of the tokens
+   * that are replayed, of which those on the path that accepted - 1 ends are gone over, and of those that are tried
+   * now, which begin with the state after these. Each tree has RECUR_MOST_KEPT_TOKENS tokens at most.
+   *
+   * The final state, where there is one, is that after the last token. States go from token to token in float32;
+   * those that a later token begins with lie in the workspace, which depends on T then. interval, kept_interval and
+   * handed_states are 0. On a GPU parents lie in its memory, and nobody checks them unless check_indices is not 0:
+   * without it a token whose number is none of an earlier one, or that is beyond those that a sequence may have, counts
+   * as behind the token before it, and a number below -1 as -1. Null: each token is behind the one before it. */
+  const int32_t *parents;
+  int64_t parent_columns;
+  int64_t parent_stride;
 
   /* Of pools, for a cache of prefixes: the state after every `interval` tokens of sequence i goes to a row, beside the
    * final state: the first time to interval_indices[i * interval_columns], then to the one behind it; a negative one:

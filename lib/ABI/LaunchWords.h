@@ -14,8 +14,12 @@ namespace recur::abi {
 /// how many tokens states go to rows, or 0; and then where these rows are and how many of them each sequence has, and
 /// how many tokens it had before, or null, of 32 bits each. Last, of kernels that keep states before every token: how
 /// many of each sequence's first tokens are replayed, and where it says of how many of them the sequence has the
-/// states, of 32 bits each. The last one is null, or where it says of each unit, with 32 bits, whether it is left
-/// alone, which launches that go by a list or run side by side do not ask.
+/// states, of 32 bits each. Then one that is null, or where it says of each unit, with 32 bits, whether it is left
+/// alone, which launches that go by a list or run side by side do not ask. And of trees where the tokens' parents are,
+/// of 32 bits each, how many of them each sequence has, how far they are apart from sequence to sequence, and from
+/// which byte of a CTA's workspace on there is room for the states that several tokens begin with: the CTA's states,
+/// each from a multiple of the workspace's alignment on, as often as there may be tokens behind one that is not the one
+/// before.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -41,6 +45,10 @@ enum LaunchWord {
   ReplayedWord,
   AcceptedWord,
   LeftAloneWord,
+  ParentsWord,
+  ParentColumnsWord,
+  ParentStrideWord,
+  TreeOffsetWord,
   launchWords
 };
 

@@ -167,36 +167,52 @@ static Error checkReplayed(const HostEngine &engine, const data::Data &tried, co
   return Error::success();
 }
 
-Error check::checkTried(const HostEngine &engine, const data::Data &data, ArrayRef<std::string> states,
-                        const DataTypes &types) {
-  constexpr int64_t most = 3;
-  int64_t tokens = std::min(data.sizes.tokens, most), sequences = data.sizes.batch;
-  bool areWide = all_of(states, [&](const std::string &state) { return types.of(state, true) == DataType::F32; });
-  if (states.empty() || tokens < 1 || !areWide || !engine.canKeepTokens())
-    return Error::success();
+/// Each token gives what a call of this token gives, from the state after the token that it is behind. Gives the call.
+static Expected<data::Results> tryTokens(const HostEngine &engine, const data::Data &tried, ArrayRef<int32_t> parents) {
+  int64_t tokens = tried.sizes.tokens;
   HostCall how;
   how.keepsTokens = true;
-  data::Data tried = takeFirst(data, tokens);
+  bool isTree = any_of(enumerate(parents), [](auto token) { return token.value() + 1 != int32_t(token.index()); });
+  if (isTree)
+    how.parents = parents;
   Expected<data::Results> all = engine.run(tried, how);
   if (!all)
     return all.takeError();
-  data::NamedArrays before = data.initial;
+  std::vector<data::NamedArrays> after;
   for (int64_t token = 0; token < tokens; ++token) {
-    data::Data one = takeTokens(data, token, 1);
-    one.initial = before;
+    data::Data one = takeTokens(tried, token, 1);
+    if (int32_t parent = parents[size_t(token)]; parent >= 0)
+      one.initial = after[size_t(parent)];
     Expected<data::Results> own = engine.run(one);
     if (!own)
       return own.takeError();
     auto fits = [&](const data::NamedArrays &many, const data::NamedArrays &few) {
       return all_of(few, [&](const auto &array) {
-        return areOfToken(many.at(array.first), array.second, token, tokens, sequences);
+        return areOfToken(many.at(array.first), array.second, token, tokens, tried.sizes.batch);
       });
     };
     if (!fits(all->outputs, own->outputs) || !fits(all->final, own->final))
-      return makeError("token " + Twine(token) + " of " + Twine(tokens) +
-                       " that are tried gives other numbers, or keeps another state, than a call of this token");
-    before = own->final;
+      return makeError("token " + Twine(token) + " of " + Twine(tokens) + " that are tried" +
+                       (isTree ? " as a tree" : "") +
+                       " gives other numbers, or keeps another state, than a call of this token");
+    after.push_back(own->final);
   }
+  return all;
+}
+
+Error check::checkTried(const HostEngine &engine, const data::Data &data, ArrayRef<std::string> states,
+                        const DataTypes &types) {
+  constexpr int64_t most = 3;
+  int64_t tokens = std::min(data.sizes.tokens, most);
+  bool areWide = all_of(states, [&](const std::string &state) { return types.of(state, true) == DataType::F32; });
+  if (states.empty() || tokens < 1 || !areWide || !engine.canKeepTokens())
+    return Error::success();
+  data::Data tried = takeFirst(data, tokens);
+  Expected<data::Results> all = tryTokens(engine, tried, {-1, 0, 1});
+  if (!all)
+    return all.takeError();
+  if (Error error = tokens > 1 ? tryTokens(engine, tried, {-1, -1, 0}).takeError() : Error::success())
+    return error;
   return checkReplayed(engine, tried, *all);
 }
 

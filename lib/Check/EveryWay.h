@@ -11,8 +11,9 @@ namespace recur::check {
 llvm::Expected<data::Results> runInEveryWay(const engine::HostEngine &engine, const data::Data &data,
                                             llvm::ArrayRef<std::string> states, const DataTypes &types);
 
-/// Tokens that are only tried are those of calls of one token each, and the states after each are kept: of states in
-/// float32, for between tokens they are that. Nothing is done where there are none, or no plan for it.
+/// Tokens that are only tried, one behind another or as a tree, are those of calls of one token each, and the states
+/// after each are kept: of states in float32, for between tokens they are that. Nothing is done where there are none,
+/// or no plan for it.
 llvm::Error checkTried(const engine::HostEngine &engine, const data::Data &data, llvm::ArrayRef<std::string> states,
                        const DataTypes &types);
 

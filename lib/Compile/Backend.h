@@ -28,6 +28,7 @@ struct KernelResources {
   std::vector<codegen::InterfaceLaunch> launches = {};  // on a GPU
   std::vector<codegen::InterfaceLeft> left = {};        // by launches to later ones
   std::optional<codegen::InterfaceLaunch> listing = {}; // of the chunks of packed sequences
+  std::optional<codegen::InterfaceLaunch> trees = {};   // of tokens that are tried as trees
   double cycles = 0;                                    // of a call on a GPU, as estimated for comparisons
 };
 

@@ -110,6 +110,13 @@ static int64_t countTokensAtOnce(tile::KernelOp kernel) {
   return 0;
 }
 
+codegen::InterfaceLaunch *CUDAPlan::findLaunch(StringRef symbol) {
+  if (trees && trees->symbol == symbol)
+    return &*trees;
+  auto found = find_if(launches, [&](const codegen::InterfaceLaunch &launch) { return launch.symbol == symbol; });
+  return found == launches.end() ? nullptr : &*found;
+}
+
 /// Says which launches can go by a list of the chunks of packed sequences, and which one makes it.
 static void listPacked(CUDAPlan &plan, mlir::ModuleOp plans, int64_t chunk) {
   for (auto kernel : plans.getOps<tile::KernelOp>()) {

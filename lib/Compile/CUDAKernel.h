@@ -43,6 +43,7 @@ struct CUDAPlan {
   std::vector<codegen::InterfaceLaunch> launches;
   std::vector<codegen::InterfaceLeft> left;        // what launches leave to later ones
   std::optional<codegen::InterfaceLaunch> listing; // which makes the list of the chunks of packed sequences
+  std::optional<codegen::InterfaceLaunch> trees;   // in place of the only launch where tokens are tried as trees
   int64_t workspaceBytes = 0;                      // of a CTA
   std::vector<analysis::KernelTime> times;         // of the launches
   CUDAForm form = CUDAForm::Plain;                 // that it has
@@ -50,6 +51,11 @@ struct CUDAPlan {
   bool lacksPrecise = false;                       // inverses in its chain are rounded for want of room
   std::string whyPlain;                            // why it is not in phases that the program has; else empty
   bool isInPhases() const { return form != CUDAForm::Plain; }
+  /// Of a kernel; null where it has none of its own.
+  codegen::InterfaceLaunch *findLaunch(llvm::StringRef symbol);
+  const codegen::InterfaceLaunch *findLaunch(llvm::StringRef symbol) const {
+    return const_cast<CUDAPlan *>(this)->findLaunch(symbol);
+  }
 };
 
 /// A program of stage `chunk` as kernels of the stage `tile`.

@@ -1,6 +1,7 @@
 #include "Compile/CUDAKernelMaker.h"
 #include "Analysis/Crowd.h"
 #include "Analysis/HeldStates.h"
+#include "Analysis/Trees.h"
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/NVPTX/Assembler.h"
 #include "Codegen/NVPTX/Compositions.h"
@@ -19,8 +20,12 @@ using codegen::ObjectFile;
 chunk::ProgramOp compile::getProgram(mlir::ModuleOp module) { return *module.getOps<chunk::ProgramOp>().begin(); }
 
 KernelResources compile::toResources(CUDAPlan plan) {
-  return {plan.isInPhases() ? 0 : plan.workspaceBytes, std::move(plan.launches), std::move(plan.left),
-          std::move(plan.listing), plan.cycles};
+  return {plan.isInPhases() ? 0 : plan.workspaceBytes,
+          std::move(plan.launches),
+          std::move(plan.left),
+          std::move(plan.listing),
+          std::move(plan.trees),
+          plan.cycles};
 }
 
 bool compile::isCut(ArrayRef<codegen::InterfaceLaunch> launches) {
@@ -47,11 +52,10 @@ static bool stopHolding(const GPUProfile &gpu, tile::KernelOp kernel, CUDAPlan &
   if (!analysis::findHeldStates(kernel))
     return false;
   kernel->setAttr(analysis::placesStatesAttribute, mlir::UnitAttr::get(kernel.getContext()));
-  for (codegen::InterfaceLaunch &launch : plan.launches)
-    if (launch.symbol == kernel.getSymName()) {
-      launch.sharedBytes = int64_t(*kernel.getShared());
-      fitStep(gpu, kernel, launch);
-    }
+  if (codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName())) {
+    launch->sharedBytes = int64_t(*kernel.getShared());
+    fitStep(gpu, kernel, *launch);
+  }
   return true;
 }
 
@@ -62,8 +66,7 @@ static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan,
   for (auto kernel : tiles.getOps<tile::KernelOp>()) {
     if (none_of(faults, [&](const Fault &fault) { return fault.kernel == kernel.getSymName(); }))
       continue;
-    auto launch =
-        find_if(plan.launches, [&](const codegen::InterfaceLaunch &one) { return one.symbol == kernel.getSymName(); });
+    codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName());
     int64_t occupancy = analysis::getOccupancy(kernel);
     if (occupancy <= 2 && stopHolding(gpu, kernel, plan)) {
       any = true;
@@ -71,9 +74,9 @@ static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan,
     }
     if (occupancy > 1) {
       kernel.setOccupancy(uint64_t(occupancy) - 1);
-      if (launch != plan.launches.end() && launch->teams)
+      if (launch && launch->teams)
         launch->teams = occupancy - 1;
-    } else if (launch != plan.launches.end() && launch->chunksAreApart && launch->threads > teamThreads) {
+    } else if (launch && launch->chunksAreApart && launch->threads > teamThreads) {
       launch->threads /= 2;
       kernel.setThreads(uint64_t(launch->threads));
     } else {
@@ -123,6 +126,21 @@ Error CUDAKernelMaker::lower(Made &kernel) {
   return Error::success();
 }
 
+/// A kernel that can keep its states gets another one beside it for tokens that are tried as trees: what these need
+/// more would take registers of the one for chains.
+static void addTrees(mlir::ModuleOp tiles, CUDAPlan &plan) {
+  codegen::InterfaceLaunch &launch = plan.launches.front();
+  if (launch.arrays.empty())
+    return;
+  auto kernel = tiles.lookupSymbol<tile::KernelOp>(launch.symbol);
+  tile::KernelOp trees = kernel.clone();
+  plan.trees = launch;
+  plan.trees->symbol += analysis::treesSuffix;
+  trees.setSymName(plan.trees->symbol);
+  trees->setAttr(analysis::treesAttribute, mlir::UnitAttr::get(kernel.getContext()));
+  tiles.push_back(trees);
+}
+
 Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
   std::string whyPlain;
   while (true) {
@@ -140,6 +158,8 @@ Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
       if (kernel.isStep)
         fitStep(*pipeline.target.gpu, tiles, launch);
     }
+    if (kernel.isStep && !program.getInputs().empty())
+      addTrees(*kernel.tiles, kernel.plan);
     Error error = lower(kernel);
     bool isPlain = kernel.plan.form == CUDAForm::Plain;
     if (isPlain && !whyPlain.empty())
@@ -269,6 +289,10 @@ Expected<std::string> CUDAKernelMaker::Code::printLLVM() const {
   return codegen::printIR(all);
 }
 
+static bool isOfTrees(const CUDAPlan &plan, const Fault &fault) {
+  return plan.trees && fault.kernel == plan.trees->symbol;
+}
+
 /// Whether the faults are of the kernel that summarises segments, or of the one that begins with what it found.
 static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
   return any_of(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
@@ -316,13 +340,18 @@ Expected<bool> CUDAKernelMaker::avoid(Made &kernel, ArrayRef<Fault> faults) {
     return isRelieved;
   std::vector<Fault> own;
   for (const Fault &fault : faults)
-    if (any_of(kernel.plan.launches,
-               [&](const codegen::InterfaceLaunch &launch) { return launch.symbol == fault.kernel; }))
+    if (kernel.plan.findLaunch(fault.kernel))
       own.push_back(fault);
   if (own.empty())
     return false;
   if (allowSpills(kernel, own))
     return true;
+  if (all_of(own, [&](const Fault &fault) { return isOfTrees(kernel.plan, fault); })) {
+    listings.notes.push_back("'" + kernel.plan.trees->symbol +
+                             "' has more numbers than registers: " + toString(refuseFaults(own)));
+    kernel.hasSlowTrees = true;
+    return true;
+  }
   bool isInPhases = kernel.plan.isInPhases();
   bool isSpare =
       kernel.isSpare ||
@@ -386,10 +415,10 @@ int64_t CUDAKernelMaker::countAllowedSpills(const Made &kernel, StringRef symbol
 
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
-    auto isFaulty = [&](const codegen::InterfaceLaunch &launch) { return launch.symbol == fault.kernel; };
-    if (!any_of(one.plan.launches, isFaulty))
+    if (!one.plan.findLaunch(fault.kernel))
       return false;
-    return one.isSlow || (fault.spilledBytes && fault.spilledBytes <= countAllowedSpills(one, fault.kernel));
+    return one.isSlow || (one.hasSlowTrees && isOfTrees(one.plan, fault)) ||
+           (fault.spilledBytes && fault.spilledBytes <= countAllowedSpills(one, fault.kernel));
   });
 }
 
@@ -459,6 +488,7 @@ void CUDAKernelMaker::complete(codegen::KernelInterface &interface) {
     kernel.launches = std::move(resources.launches);
     kernel.left = std::move(resources.left);
     kernel.listing = std::move(resources.listing);
+    kernel.trees = std::move(resources.trees);
   };
   erase_if(interface.kernels, [&](const codegen::InterfaceKernel &kernel) { return findMade(kernel) == made.end(); });
   for_each(interface.kernels, completeKernel);

@@ -59,6 +59,7 @@ public:
     bool isOnly = false;             // of a gradient or a summary, which has no other kernel: a slow one is kept
     bool isLeftOut = false;          // one that calls do without, for its faults
     bool isSlow = false;             // the assembler finds it at fault in its last plan
+    bool hasSlowTrees = false;       // the same of its launch for trees
     llvm::StringSet<> spilling = {}; // launches that keep a few numbers in memory
   };
   const PipelineOptions &getOptions() const { return pipeline; }

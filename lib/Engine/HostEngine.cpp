@@ -191,6 +191,14 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     call.replayed = how.replayed;
     call.pool_rows = sizes.batch;
   }
+  std::vector<int32_t> parents = how.parents;
+  if (!parents.empty()) {
+    Expected<void *> place = memory.give(parents.data(), int64_t(parents.size() * sizeof(int32_t)));
+    if (!place)
+      return place.takeError();
+    call.parents = static_cast<const int32_t *>(*place);
+    call.parent_columns = int64_t(parents.size());
+  }
   SmallVector<float *> kept;
   if (how.keptInterval) {
     call.kept_interval = how.keptInterval;

@@ -29,6 +29,8 @@ struct HostCall {
   /// of the other tokens, and final states those behind the replayed ones.
   int64_t replayed = 0;
   std::vector<int32_t> taken = {};
+  /// Which token each of a sequence is behind, of tokens that are tried as a tree; empty: the one before it.
+  std::vector<int32_t> parents = {};
   Memory *memory = nullptr; // where arrays lie; null: in memory of the target's
 };
 

@@ -355,9 +355,23 @@ const int32_t *Call::readIndices(nb::handle object, const std::string &name, int
     if (index > INT32_MAX)
       refuse(name + "[" + std::to_string(i / width) + "]" + (columns ? "[" + std::to_string(i % width) + "]" : "") +
              " is " + std::to_string(index) + ", which is no row of a pool");
-    copy[size_t(i)] = index < 0 ? -1 : int32_t(index);
+    copy[size_t(i)] = int32_t(std::max<int64_t>(index, INT32_MIN));
   }
   return copy.data();
+}
+
+/// Of all sequences, or of each its own.
+void Call::readParents(nb::handle object) {
+  View view;
+  bool areOfAll = view.open(object) && view.sides == 1;
+  if (!areOfAll && view.sides != 2)
+    refuse("parents has the shape " + ::printShape(view) + "; it is [tokens] or [sequences, tokens]");
+  parents = readIndices(object, "parents", areOfAll ? nullptr : &parentColumns);
+  parentStride = parentColumns;
+  if (!areOfAll)
+    return;
+  parentColumns = indexCounts.back().count;
+  indexCounts.pop_back();
 }
 
 void Call::checkIndexCounts() {
@@ -384,7 +398,7 @@ void Call::nameTypes(nb::handle finals) {
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
            nb::object notice, int32_t gpu, nb::object deviceOffsets, nb::object finals, nb::object stateRows,
            nb::object finalRows, nb::object tokenRows, nb::object accepted, nb::object intervalRows,
-           nb::object givenPositions, int64_t every, int64_t replayed)
+           nb::object givenPositions, nb::object givenParents, int64_t every, int64_t replayed)
     : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu), replayed(replayed),
       dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
@@ -415,6 +429,8 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
   interval = every;
   if (!givenPositions.is_none())
     positions = readIndices(givenPositions, "positions");
+  if (!givenParents.is_none())
+    readParents(givenParents);
   checkIndexCounts();
   if (!isPacked() && *tokens.value < replayed)
     refuse("T is " + std::to_string(*tokens.value) + " in '" + tokens.from + "'; of these tokens the first " +
@@ -542,6 +558,9 @@ recur_call Call::makeCall(int32_t plan) const {
     call.accepted = acceptedCounts;
     call.state_columns = stateColumns;
     call.replayed = replayed;
+    call.parents = parents;
+    call.parent_columns = parentColumns;
+    call.parent_stride = parentStride;
     call.interval = interval;
     call.interval_indices = intervalIndices;
     call.interval_columns = intervalColumns;

@@ -63,12 +63,13 @@ public:
   /// counted. With `interval`, the states after every so many tokens go to the rows of `intervalIndices`, `[sequences,
   /// multiples]`, of tokens that are counted from `positions` on, or None: from 0. With `replayed`, so many of each
   /// sequence's first tokens were tried before, of which `accepted` says how many lead to the state that is stored;
-  /// `stateIndices` then has one row for each sequence, and outputs are those of the other tokens.
+  /// `stateIndices` then has one row for each sequence, and outputs are those of the other tokens. With `parents`,
+  /// `[tokens]` or `[sequences, tokens]`, tokens are tried as trees.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
        bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets,
        nanobind::object finals, nanobind::object stateIndices, nanobind::object finalIndices,
        nanobind::object tokenIndices, nanobind::object accepted, nanobind::object intervalIndices,
-       nanobind::object positions, int64_t interval, int64_t replayed);
+       nanobind::object positions, nanobind::object parents, int64_t interval, int64_t replayed);
   Call(const Call &) = delete;
 
   /// What the kernel is known by: the sizes of the dims that arrays have, and `Signature::nameTypes`.
@@ -146,6 +147,7 @@ private:
   /// Rows of sequences, or with `columns` those of their tokens, or of what else there is of each.
   const int32_t *readIndices(nanobind::handle object, const std::string &name, int64_t *columns = nullptr,
                              const char *ofEach = "tokens");
+  void readParents(nanobind::handle object);
   void checkIndexCounts();
   void readSide(Size &size, const std::string &what, int64_t value, const std::string &from, const std::string &hint);
   bool looksTransposed(const View &view, const Declared &declared, int leading) const;
@@ -206,9 +208,9 @@ private:
   const int64_t *deviceOffsets = nullptr;
   int64_t sequences = -1; // where they are packed
   const int32_t *stateIndices = nullptr, *finalIndices = nullptr, *tokenIndices = nullptr, *acceptedCounts = nullptr,
-                *intervalIndices = nullptr, *positions = nullptr;
+                *intervalIndices = nullptr, *positions = nullptr, *parents = nullptr;
   int64_t interval = 0, intervalColumns = 0;
-  int64_t tokenColumns = 0, stateColumns = 0;
+  int64_t tokenColumns = 0, stateColumns = 0, parentColumns = 0, parentStride = 0;
   struct IndexCount {
     std::string name;
     int64_t count;

@@ -59,14 +59,14 @@ NB_MODULE(_native, module) {
 
   nb::class_<Call>(module, "Call")
       .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object, int32_t, nb::object,
-                    nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, int64_t,
-                    int64_t>(),
+                    nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object, nb::object,
+                    int64_t, int64_t>(),
            nb::keep_alive<1, 2>(), "signature"_a, "given"_a, "initial"_a.none(), "offsets"_a.none(),
            "states_transposed"_a, "notice"_a.none(), "gpu"_a = -1, "device_offsets"_a.none() = nb::none(),
            "finals"_a.none() = nb::none(), "state_indices"_a.none() = nb::none(), "final_indices"_a.none() = nb::none(),
            "token_indices"_a.none() = nb::none(), "accepted"_a.none() = nb::none(),
-           "interval_indices"_a.none() = nb::none(), "positions"_a.none() = nb::none(), "interval"_a = 0,
-           "replayed"_a = 0)
+           "interval_indices"_a.none() = nb::none(), "positions"_a.none() = nb::none(), "parents"_a.none() = nb::none(),
+           "interval"_a = 0, "replayed"_a = 0)
       .def_prop_ro("key", &Call::getKey)
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)

@@ -180,7 +180,7 @@ void Plan::learn(const Key &knownBy, const Call &of, nb::object kernelObject, nb
   call.sequence_offsets = call.device_offsets = nullptr; // these are the next call's own
   call.state_indices = call.final_indices = nullptr;     // and so are these
   call.token_indices = call.accepted = nullptr;
-  call.interval_indices = call.positions = nullptr;
+  call.interval_indices = call.positions = call.parents = nullptr;
   gpuNumber = nb::int_(gpu);
   if (workspaceBytes) {
     workspace = std::make_unique<Made>(0, nb::make_tuple(workspaceBytes), torch->bytes, like.attr("device"));

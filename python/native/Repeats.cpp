@@ -236,6 +236,7 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
   call.accepted = indices.data[3];
   call.interval_indices = indices.data[4];
   call.positions = indices.data[5];
+  call.parents = indices.data[6];
   nb::object made[Slots::most / 2], results[Slots::most];
   if (!plan.perform(call, slots, offsets, made, /*backward=*/false))
     return unknown;

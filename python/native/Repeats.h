@@ -31,10 +31,11 @@ public:
 
 private:
   /// The rows of pools, as kernels read them: dense, of 32 bits, where the arrays are. Those of sequences, those that
-  /// states go to, those of tokens, how many tokens were accepted, those of multiples, and how many tokens there were
-  /// before; and then two numbers: of how many tokens these are multiples, and how many are replayed.
+  /// states go to, those of tokens, how many tokens were accepted, those of multiples, how many tokens there were
+  /// before, and the parents of tokens; and then two numbers: of how many tokens these are multiples, and how many are
+  /// replayed.
   struct Indices {
-    static constexpr int most = 6, numbers = 2;
+    static constexpr int most = 7, numbers = 2;
     const int32_t *data[most] = {};
     int count = 0; // of those that there are
   };

@@ -81,6 +81,7 @@ class Call:
         accepted: Any = None,
         interval_indices: Any = None,
         positions: Any = None,
+        parents: Any = None,
         interval: int = 0,
         replayed: int = 0,
     ) -> None: ...

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 class Indices(NamedTuple):
     """Rows of pools, as arrays or None: those of sequences, those that their states go to, those of tokens; how many tokens were
-    accepted; the rows of states after every ``interval`` tokens, and how many tokens sequences had before. Of the first ``replayed`` tokens those
+    accepted; the rows of states after every ``interval`` tokens, and how many tokens sequences had before; which token each of a tree is behind. Of the first ``replayed`` tokens those
     that were accepted are gone over again."""
 
     states: Any = None
@@ -17,6 +17,7 @@ class Indices(NamedTuple):
     accepted: Any = None
     intervals: Any = None
     positions: Any = None
+    parents: Any = None
     interval: int = 0
     replayed: int = 0
 
@@ -27,7 +28,7 @@ class Indices(NamedTuple):
 
     def name(self) -> dict[str, Any]:
         """The arrays, by the names that calls have for them."""
-        return dict(zip(("state_indices", "final_indices", "token_indices", "accepted", "interval_indices", "positions"), self))
+        return dict(zip(("state_indices", "final_indices", "token_indices", "accepted", "interval_indices", "positions", "parents"), self))
 
     def convert(self, read: Callable[[str, Any], Any]) -> Indices:
         """The same with what is made of each array that there is, by its name and itself."""

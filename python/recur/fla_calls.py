@@ -67,6 +67,7 @@ class Rows(NamedTuple):
     interval: Any = None  # the states after every so many tokens are kept too, in these rows
     intervals: Any = None
     positions: Any = None  # how many tokens sequences had before
+    parents: Any = None  # of tokens that are tried as trees
 
 
 def _serve(
@@ -77,7 +78,7 @@ def _serve(
     own: dict[str, Any] = {"offsets": offsets, "states_transposed": transposed, "out": rows.out}
     if rows.states is not None:
         own |= {"token_indices": rows.tokens, "accepted": rows.accepted, "replayed": rows.replayed}
-        own |= {"interval": rows.interval, "interval_indices": rows.intervals, "positions": rows.positions}
+        own |= {"interval": rows.interval, "interval_indices": rows.intervals, "positions": rows.positions, "parents": rows.parents}
         return recurrence(**arrays, pool=given, state_indices=rows.states, final_indices=rows.finals, **own), given
     recurrence.list_pools(given)  # none is missing here either
     return recurrence(**arrays, initial=given, final=given, **own)[0], given

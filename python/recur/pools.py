@@ -30,6 +30,16 @@ Sequence ``i`` goes over the first ``counts[i]`` of its first four tokens again,
 behind the four, of which ``o`` has the outputs. Inputs of tokens that were not taken are not read. ``counts[i]`` may be 0, as in a first
 call, which has nothing to go over. On a GPU such a call is one launch, of plan ``step``.
 
+Tokens may be tried as a tree, of which any path may be taken. ``parents`` ``[tokens]``, or ``[sequences, tokens]`` if sequences have trees of their
+own, has for each token the number of the token that it is behind, which comes before it, or -1 if it begins as the sequence does. Here two tokens
+follow the first one, and one of these has another behind it:
+
+>>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, token_indices=tried, parents=[-1, 0, 0, 2])
+
+Outputs and states of a token are those of its path, and ``accepted`` then stands for the path of the token that it counts to: with 4, the tokens 0,
+2 and 3 were taken. With ``replayed`` the tree of the new tokens lies behind that of the replayed ones, and its numbers begin at 0 again; its tokens
+begin with the state after the path that was taken. A tree has at most 16 tokens.
+
 For a cache of prefixes, ``interval`` also stores the states after every so many tokens of a prompt in rows of the pool:
 
 >>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, interval=256, interval_indices=cached)

@@ -22,7 +22,7 @@ from .rich import Explanation
 
 _KEYWORDS = (
     "initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout", "pool", "state_indices", "final_indices",
-    "token_indices", "accepted", "replayed", "interval", "interval_indices", "positions",
+    "token_indices", "accepted", "replayed", "interval", "interval_indices", "positions", "parents",
 )  # fmt: skip
 
 #: What completion shows; the rest is for the package's other modules.
@@ -433,6 +433,7 @@ class Recurrence:
         interval: int | None = None,
         interval_indices: Any = None,
         positions: Any = None,
+        parents: Any = None,
         **named: Any,
     ) -> Any:
         """Computes the outputs.
@@ -471,6 +472,10 @@ class Recurrence:
         interval: the number of tokens, a multiple of the chunk, after each multiple of which the state is stored too, as for a cache
             of prefixes. The rows are ``interval_indices``, ``[sequences, multiples]``; with a negative index a state is not stored.
         positions: how many tokens each sequence had before this call; multiples count from there. Without it there were none.
+        parents: for tokens that are tried as a tree, int32, ``[tokens]`` for all sequences or ``[sequences, tokens]``: token ``t`` begins with the
+            state after token ``parents[t]``, an earlier one, or with -1 as the sequence does. Outputs and states of a token are those of
+            its path, and ``accepted`` stands for the path of the token that it counts to. With ``replayed`` there are two trees, that of the
+            replayed tokens and behind it that of the others, whose numbers begin at 0 again. At most 16 tokens a tree.
 
         The result is the output, or the outputs as a tuple. Arrays are float32, bfloat16 or float16; complex values are complex64, as
         arguments and as results. Other types are refused. Each array is read in its own type. If an input that is a vector or a matrix
@@ -485,12 +490,13 @@ class Recurrence:
             return other(
                 *arrays, initial=initial, final=final, out=out, offsets=offsets, states_transposed=states_transposed, kept_bytes=kept_bytes,
                 group=group, layout=layout, pool=pool, state_indices=state_indices, final_indices=final_indices, token_indices=token_indices,
-                accepted=accepted, replayed=replayed, interval=interval, interval_indices=interval_indices, positions=positions, **named,
+                accepted=accepted, replayed=replayed, interval=interval, interval_indices=interval_indices, positions=positions,
+                parents=parents, **named,
             )  # fmt: skip
-        if replayed or not (pool is state_indices is final_indices is token_indices is accepted is interval is interval_indices is positions is None):
+        if replayed or not (pool is state_indices is final_indices is token_indices is accepted is interval is interval_indices is positions is parents is None):
             every = pools.read_interval(self.name, interval, interval_indices, positions)
             again = pools.read_replayed(self.name, replayed, accepted)
-            indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, every, again)
+            indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, parents, every, again)
             chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, indices)
             return pools.call(self, arrays, named, chosen, group, layout)
         if group is None and layout is None and self.layout is None:

@@ -13,6 +13,9 @@ With ``num_replayed_tokens``, tokens that are tried leave no states: the first s
 the call before, with the same inputs, ``num_accepted_tokens`` says how many of them were taken, from 0 on, and ``ssm_state_indices`` has one row for
 each sequence, which gets the state after these. The output is that of the tokens behind them.
 
+Tokens that are tried as a tree have ``retrieve_parent_token``, ``[N, tokens]`` or ``[tokens]`` for all: the number of the token that each is behind, and -1
+for one that begins as the sequence does. The count of accepted tokens then stands for the path of the token that it counts to.
+
 For a cache of prefixes, calls that take prompts have ``interval``, ``interval_indices`` and ``positions`` of :mod:`recur.pools`: the
 states after every so many tokens go to rows of the pool too.
 
@@ -57,7 +60,7 @@ _KEPT = {"interval": None, "interval_indices": None, "positions": None}
 
 def _find_rows(
     call: str, pool: Any, indices: Any, in_place: bool = True, accepted: Any = None, out: Any = None, words: tuple[str, str] = _WORDS,
-    replayed: int = 0,
+    replayed: int = 0, parents: Any = None,
 ) -> Rows:
     """Which rows of the pool the call's sequences have."""
     if pool is None or isinstance(pool, tuple) and any(one is None for one in pool):
@@ -65,9 +68,11 @@ def _find_rows(
     if not in_place:
         raise ArgumentError(f"{call}: states are written in place; for others gather the rows, and call recur.fla")
     if replayed:
-        return Rows(indices, out=out, accepted=accepted, replayed=replayed)
+        return Rows(indices, out=out, accepted=accepted, replayed=replayed, parents=parents)
     if getattr(indices, "ndim", 1) == 2:
-        return Rows(indices[:, 0] if accepted is None else indices, out=out, tokens=indices, accepted=accepted)
+        return Rows(indices[:, 0] if accepted is None else indices, out=out, tokens=indices, accepted=accepted, parents=parents)
+    if parents is not None:
+        raise ArgumentError(f"{call}: retrieve_parent_token is of tokens with rows in {words[1]}, which is [sequences, tokens] then, or that are replayed")
     if accepted is not None:
         raise ArgumentError(f"{call}: num_accepted_tokens counts along {words[1]}, which is [sequences, tokens] then")
     return Rows(indices, out=out)
@@ -106,6 +111,7 @@ def fused_recurrent_gated_delta_rule(
     use_qk_l2norm_in_kernel: bool = False,
     *,
     num_replayed_tokens: int = 0,
+    retrieve_parent_token: Any = None,
     state_v_first: bool = False,
     interval: int | None = None,
     interval_indices: Any = None,
@@ -115,7 +121,7 @@ def fused_recurrent_gated_delta_rule(
     the output, and the pool."""
     rows = _find_rows(
         "fused_recurrent_gated_delta_rule", initial_state, ssm_state_indices, inplace_final_state, num_accepted_tokens,
-        replayed=num_replayed_tokens,
+        replayed=num_replayed_tokens, parents=retrieve_parent_token,
     )  # fmt: skip
     rows = _keep(rows, interval, interval_indices, positions)
     return _run(
@@ -181,6 +187,7 @@ def fused_sigmoid_gating_delta_rule_update(
     initial_state_indices: Any = None,
     num_accepted_tokens: Any = None,
     num_replayed_tokens: int = 0,
+    retrieve_parent_token: Any = None,
     use_qk_l2norm_in_kernel: bool = False,
     state_v_first: bool = False,
 ) -> Any:
@@ -192,7 +199,7 @@ def fused_sigmoid_gating_delta_rule_update(
     _check_softplus(call, softplus_beta, softplus_threshold)
     pool = initial_state if initial_state_source is None else initial_state_source
     indices = ssm_state_indices if initial_state_indices is None else initial_state_indices
-    rows = _find_rows(call, pool, indices, inplace_final_state, num_accepted_tokens, replayed=num_replayed_tokens)
+    rows = _find_rows(call, pool, indices, inplace_final_state, num_accepted_tokens, replayed=num_replayed_tokens, parents=retrieve_parent_token)
     results = _run_with_gates(
         q, k, v, a, b, pool, rows, A_log=A_log, dt_bias=dt_bias, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
         state_v_first=state_v_first, cu_seqlens=cu_seqlens,
@@ -266,16 +273,20 @@ def selective_state_update(
     out: Any = None,
     num_accepted_tokens: Any = None,
     cu_seqlens: Any = None,
+    retrieve_parent_token: Any = None,
 ) -> Any:
     """Tokens of Mamba or Mamba-2, one of each sequence, with the arguments of its package and of vLLM: ``state`` is the pool ``[N, H, P, S]``,
     ``x``, ``dt`` and ``z`` are ``[B, H, P]``, ``A`` is ``[H, P, S]``, ``B`` and ``C`` are ``[B, G, S]``, ``D`` and ``dt_bias`` are ``[H, P]``; without heads all of it
     lacks the side ``H``. Where ``A``, ``dt`` and ``dt_bias`` are expanded from one number of each head it is Mamba-2, whose kernel is the
     faster one. A state goes to the row ``dst_state_batch_indices``, where that is given. With ``cu_seqlens`` sequences have any number of tokens,
     which lie one behind another in place of ``B``. With ``num_accepted_tokens`` both kinds of rows are ``[N, tokens]``: a sequence begins with
-    the row of the last token that was accepted, and the state after each token goes to its own. Gives the output."""
+    the row of the last token that was accepted, and the state after each token goes to its own. So it does with ``retrieve_parent_token``,
+    of tokens that are tried as trees. Gives the output."""
     call = "selective_state_update"
-    if num_accepted_tokens is not None and getattr(state_batch_indices, "ndim", 1) != 2:
-        raise ArgumentError(f"{call}: num_accepted_tokens counts along state_batch_indices, which is [sequences, tokens] then")
+    is_of_tokens = num_accepted_tokens is not None or retrieve_parent_token is not None
+    if is_of_tokens and getattr(state_batch_indices, "ndim", 1) != 2:
+        word = "retrieve_parent_token is of tokens with rows in" if num_accepted_tokens is None else "num_accepted_tokens counts along"
+        raise ArgumentError(f"{call}: {word} state_batch_indices, which is [sequences, tokens] then")
     if pad_slot_id >= 0:
         raise ArgumentError(f"{call}: a negative index has no row, and pad_slot_id is {pad_slot_id}")
     if state_batch_indices is None and dst_state_batch_indices is not None:
@@ -295,11 +306,12 @@ def selective_state_update(
     x, dt, z, B, C = (with_heads(array, 1) for array in (x, dt, z, B, C))
     A, D, dt_bias = (with_heads(array, 0) for array in (A, D, dt_bias))
     written = None if out is None else of_token(with_heads(out, 1))
-    if num_accepted_tokens is None:
+    if not is_of_tokens:
         rows = Rows(find_first(state_batch_indices), find_first(dst_state_batch_indices), written)
     else:
         tokens = state_batch_indices if dst_state_batch_indices is None else dst_state_batch_indices
-        rows = Rows(state_batch_indices, out=written, tokens=tokens, accepted=num_accepted_tokens)
+        first = find_first(state_batch_indices) if num_accepted_tokens is None else state_batch_indices
+        rows = Rows(first, out=written, tokens=tokens, accepted=num_accepted_tokens, parents=retrieve_parent_token)
     given = {"B": of_token(B), "C": of_token(C), "x": of_token(x), "dt": of_token(dt), "z": of_token(z), "A": A, "dt_bias": dt_bias, "D": D}
     options = {"softplus": dt_softplus}
     if _is_one(A, 2) and _is_one(dt, 1) and _is_one(dt_bias, 1):
@@ -320,7 +332,9 @@ _LEFT_OUT = {
     "return_intermediate_states": "of states on the way there are none with a pool",
     "cp_context": "sequences that are shared out over processes have no pool",
 }
-_ADDED = {"inplace_final_state": True, "ssm_state_indices": None, "num_accepted_tokens": None, "num_replayed_tokens": 0}
+_ADDED = {
+    "inplace_final_state": True, "ssm_state_indices": None, "num_accepted_tokens": None, "num_replayed_tokens": 0, "retrieve_parent_token": None,
+}  # fmt: skip
 
 
 def _make(name: str) -> Callable[..., Any]:
@@ -335,8 +349,8 @@ def _make(name: str) -> Callable[..., Any]:
             if word in named:
                 raise ArgumentError(f"{name}: {why}; leave {word} out")
         given = signature.bind(*arrays, **named).arguments
-        in_place, indices, accepted, replayed = (given.pop(word, default) for word, default in _ADDED.items())
-        rows = _find_rows(name, given.get("initial_state"), indices, in_place, accepted, replayed=replayed)
+        in_place, indices, accepted, replayed, parents = (given.pop(word, default) for word, default in _ADDED.items())
+        rows = _find_rows(name, given.get("initial_state"), indices, in_place, accepted, replayed=replayed, parents=parents)
         rows = _keep(rows, *(given.pop(word, None) for word in _KEPT))
         return function(**given, output_final_state=rows)
 

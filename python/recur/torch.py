@@ -756,6 +756,7 @@ def _serve(
     accepted: torch.Tensor | None,
     interval_indices: torch.Tensor | None,
     positions: torch.Tensor | None,
+    parents: torch.Tensor | None,
     interval: int,
     replayed: int,
     offsets: torch.Tensor | None,
@@ -763,7 +764,7 @@ def _serve(
     transposed: bool,
 ) -> None:
     """The call whose states are rows of the pools."""
-    indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, interval, replayed)
+    indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, parents, interval, replayed)
     run_keeping(REGISTRY[name], tensors, pools, list(outputs), list(pools), offsets, transposed, indices=indices)
 
 

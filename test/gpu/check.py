@@ -28,7 +28,8 @@ class KernelInfo(ctypes.Structure):
     _fields_ = [("run", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64), ("tokens_from", ctypes.c_int64),
                 ("plan", ctypes.c_int32), ("chunk", ctypes.c_int32), ("summaries", ctypes.c_void_p),
                 ("summary_count", ctypes.c_int32), ("launch_count", ctypes.c_int32), ("launches", ctypes.c_void_p),
-                ("left", ctypes.c_void_p), ("left_count", ctypes.c_int32), ("listing", ctypes.c_void_p)]
+                ("left", ctypes.c_void_p), ("left_count", ctypes.c_int32), ("listing", ctypes.c_void_p),
+                ("trees", ctypes.c_void_p)]
 
 
 class LaunchArray(ctypes.Structure):
@@ -72,7 +73,8 @@ class Call(ctypes.Structure):
                 ("kept_interval", ctypes.c_int64), ("kept_states", ctypes.c_void_p), ("state_indices", ctypes.c_void_p),
                 ("final_indices", ctypes.c_void_p), ("pool_rows", ctypes.c_int64), ("check_indices", ctypes.c_int32),
                 ("token_indices", ctypes.c_void_p), ("token_columns", ctypes.c_int64), ("accepted", ctypes.c_void_p),
-                ("state_columns", ctypes.c_int64), ("replayed", ctypes.c_int64), ("interval", ctypes.c_int64),
+                ("state_columns", ctypes.c_int64), ("replayed", ctypes.c_int64), ("parents", ctypes.c_void_p),
+                ("parent_columns", ctypes.c_int64), ("parent_stride", ctypes.c_int64), ("interval", ctypes.c_int64),
                 ("interval_indices", ctypes.c_void_p),
                 ("interval_columns", ctypes.c_int64), ("positions", ctypes.c_void_p),
                 ("handed_states", ctypes.c_void_p)]

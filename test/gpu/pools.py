@@ -111,6 +111,29 @@ class Pools:
         self.data.free(pointers)
         return found
 
+    def along(self, paths, states, pools):
+        """Outputs of the last token of a path of each sequence's tokens, and final states, by calls on nothing but the path's."""
+        T, N, _ = self.sizes
+        inputs = [i for i, (info, final) in enumerate(self.library.arrays) if info.kind not in (PARAM, STATE, OUTPUT) and not final]
+        given = [self.device.download(self.data.given[i], self.data.bytes[i], np.uint8).reshape(N, T, -1) for i in inputs]
+        for i, whole in zip(inputs, given):
+            gathered = whole.copy()
+            for sequence, path in enumerate(paths):
+                gathered[sequence, : len(path)] = whole[sequence, path]
+            self.device.write(self.data.given[i], gathered)
+        outputs, ends = None, None
+        for length in sorted({len(path) for path in paths}):
+            found, final = self.own(states, STEP, tokens=length, pools=pools)
+            last = [some.reshape(N, T, -1)[:, max(length, 1) - 1].copy() for some in found]
+            if outputs is None:
+                outputs, ends = last, final
+            are = np.array([len(path) == length for path in paths])
+            for whole, some in zip(outputs + ends, last + final):
+                whole[are] = some[are]
+        for i, whole in zip(inputs, given):
+            self.device.write(self.data.given[i], whole)
+        return outputs, ends
+
     def pooled(self):
         """Pointers of a call on fresh pools."""
         pointers = self.data.results()
@@ -267,6 +290,97 @@ def check_replayed(library, T, N, H, seed):
     pools.close()
 
 
+def draw_tree(random, tokens):
+    """The parents of tokens, each behind the one before it or behind any earlier one."""
+    return [token - 1 if random.random() < 0.5 else int(random.integers(-1, token)) for token in range(tokens)]
+
+
+def find_path(parents, token):
+    return find_path(parents, parents[token]) + [token] if token >= 0 else []
+
+
+def check_trees(library, T, N, H, seed):
+    """Yields what is wrong with tokens that are tried as trees, and with those of a tree that are gone over again."""
+    pools, device = Pools(library, T, N, H, (T + 1) * N + 5, seed), library.device
+    random = pools.random
+    if not pools.states:
+        return
+    outputs = [i for i, (info, _) in enumerate(library.arrays) if info.kind == OUTPUT]
+    areWide = all(library.arrays[i][0].dtype == 0 for i in pools.states)  # else states are rounded in between
+    even = device.upload(np.arange(N + 1, dtype=np.int64) * T)
+    for replayed, kind in ((0, "rows"), (0, "none kept"), (0, "packed"), (T // 2, "rows"), (T // 2, "packed")):
+        tried = T - replayed
+        if T - T // 2 > MOST_TRIED or tried > MOST_TRIED or replayed == T:
+            continue
+        order = random.permutation(pools.rows).astype(np.int32)
+        states, written = order[:N].copy(), order[N : N + N * T].reshape(N, T).copy()
+        states[random.random(N) < 0.2] = -1
+        written[random.random((N, T)) < 0.2] = -3
+        if kind == "rows" and T > 2:
+            written[0, 1] = states[0]  # which a later token may begin with as it was
+        stride = T + 2
+        parents = np.full((N, stride), 1 << 20, np.int32)
+        counts = random.integers(0, replayed + 1, N).astype(np.int32)
+        begin, rows, place, accepted = device.upload(states), device.upload(written), device.upload(parents), device.upload(counts)
+        none = device.upload(np.full(N, -1, np.int32))
+        more = {"parents": place, "parent_columns": T, "parent_stride": stride, "offsets": even if kind == "packed" else None}
+        if replayed:
+            more |= {"accepted": accepted, "replayed": replayed}
+        elif kind == "none kept":
+            more["finals"] = none
+        else:
+            more |= {"token_indices": rows, "token_columns": T}
+        pointers, graph, before = pools.pooled(), None, pools.first
+        what = f"trees, {replayed} replayed, {kind}"
+        for round in range(3):
+            trees = [draw_tree(random, replayed) + draw_tree(random, tried) for _ in range(N)]
+            counts = random.integers(0, replayed + 1, N).astype(np.int32)
+            parents[:, :T] = trees
+            if round == 2:  # what is no earlier token is the one before, and below -1 there is nothing
+                wild = random.random((N, T)) < 0.3
+                parents[:, :T][wild] = random.integers(-1 << 30, 1 << 30, int(wild.sum()))
+                own = np.array([*range(replayed), *range(tried)])
+                trees = np.clip(parents[:, :T], -1, own - 1).tolist()
+            device.write(place, parents)
+            device.write(accepted, counts)
+            if round == 0:
+                status = pools.run(pointers, STEP, indices=begin, check=1, **more)
+                if status:
+                    if status != NO_PLAN:
+                        yield f"{what}: {library.handle.recur_message().decode()}"
+                    break
+                pools.free(pointers)
+                pointers = pools.pooled()
+                graph = Graph(device, lambda stream: pools.call(pointers, STEP, indices=begin, stream=stream, **more))
+            graph.run()
+            taken = [find_path(tree[:replayed], int(count) - 1) for tree, count in zip(trees, counts)]
+            wanted = before
+            if replayed:
+                ends = pools.along(taken, states, before)[1]
+                wanted = pools.expected(states, states, ends, wanted)
+            expected = [np.full(pools.data.bytes[i], 0xFF, np.uint8).reshape(N, T, -1) for i in outputs]
+            for token in range(tried):
+                paths = [own + [replayed + t for t in find_path(tree[replayed:], token)] for own, tree in zip(taken, trees)]
+                found, ends = pools.along(paths, states, before)
+                for whole, one in zip(expected, found):
+                    whole[:, token + (replayed if kind == "packed" else 0)] = one
+                if "token_indices" in more:
+                    wanted = pools.expected(states, written[:, token], ends, wanted)
+            if areWide or not replayed:
+                if not same(pools.outputs(pointers), [whole.reshape(-1) for whole in expected]):
+                    yield f"{what}, round {round}: outputs differ"
+            if not same(pools.pools(pointers), wanted):
+                yield f"{what}, round {round}: pools differ"
+            before = pools.pools(pointers)
+            if round == 2 and (parents[:, :T] != np.array(trees)).any():
+                if pools.run(pointers, STEP, indices=begin, check=1, **more) != BAD_INDEX:
+                    yield f"{what}: parents that are none are not refused where the call has them checked"
+        pools.free(pointers)
+        device.free([begin, rows, place, accepted, none])
+    device.free([even])
+    pools.close()
+
+
 def check_intervals(library, T, N, H, seed):
     """Yields what is wrong with states after multiples of a number of tokens."""
     columns, chunk = 3, library.count_chunk()
@@ -338,6 +452,7 @@ def check_sizes(library, T, N, H, seed):
         yield from check_tried(library, T, N, H, seed)
     if 1 < T <= 2 * MOST_TRIED:
         yield from check_replayed(library, T, N, H, seed)
+        yield from check_trees(library, T, N, H, seed)
     yield from check_intervals(library, T, N, H, seed)
     rows = 2 * N + 3
     pools = Pools(library, T, N, H, rows, seed)

@@ -168,5 +168,5 @@ def test_a_compiled_model(gdn, inputs):
     outputs = [torch.empty_like(given["v"])]
     torch.library.opcheck(
         torch.ops.recur.serve.default,
-        (list(given.values()), pools, outputs, tried, None, tried, torch.tensor([1, 2], dtype=torch.int32), None, None, 0, 0, None, gdn.handle, False),
+        (list(given.values()), pools, outputs, tried, None, tried, torch.tensor([1, 2], dtype=torch.int32), None, None, None, 0, 0, None, gdn.handle, False),
     )

@@ -39,7 +39,7 @@ def test_the_stub_of_a_recurrence(tmp_path, gdn):
 
 def test_a_recurrence_describes_itself(gdn):
     assert str(inspect.signature(gdn)) == (
-        "(q, k, v, g, beta, *, initial=None, final=False, out=None, offsets=None, states_transposed=False, kept_bytes=None, group=None, layout=None, pool=None, state_indices=None, final_indices=None, token_indices=None, accepted=None, replayed=None, interval=None, interval_indices=None, positions=None)"
+        "(q, k, v, g, beta, *, initial=None, final=False, out=None, offsets=None, states_transposed=False, kept_bytes=None, group=None, layout=None, pool=None, state_indices=None, final_indices=None, token_indices=None, accepted=None, replayed=None, interval=None, interval_indices=None, positions=None, parents=None)"
     )
     assert gdn.__doc__ == (
         "The recurrence ``gated_delta_net``.\n\nInputs: shared q: [K], shared k: [K], v: [V], g: scalar, beta: scalar.\n"

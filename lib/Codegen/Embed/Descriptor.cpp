@@ -17,7 +17,7 @@ static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recu
               offsetof(recur_kernel_info, plan) == 24 && offsetof(recur_kernel_info, summaries) == 32 &&
               offsetof(recur_kernel_info, summary_count) == 40 && offsetof(recur_kernel_info, launches) == 48 &&
               offsetof(recur_kernel_info, left_count) == 64 && offsetof(recur_kernel_info, listing) == 72 &&
-              sizeof(recur_kernel_info) == 80);
+              offsetof(recur_kernel_info, trees) == 80 && sizeof(recur_kernel_info) == 88);
 static_assert(offsetof(recur_launch_info, threads) == 8 && offsetof(recur_launch_info, workspace_bytes) == 16 &&
               offsetof(recur_launch_info, parts) == 24 && offsetof(recur_launch_info, arrays) == 32 &&
               offsetof(recur_launch_info, array_count) == 40 && offsetof(recur_launch_info, cost) == 52 &&
@@ -181,7 +181,8 @@ Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {
   return makeStruct({launches.empty() ? getKernel(kernel.symbol) : null(), int64(kernel.workspaceBytes),
                      int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk), makeTable(summaries),
                      int32(summaries.size()), int32(launches.size()), makeTable(launches), makeTable(left),
-                     int32(left.size()), kernel.listing ? makeData(makeLaunch(*kernel.listing)) : null()});
+                     int32(left.size()), kernel.listing ? makeData(makeLaunch(*kernel.listing)) : null(),
+                     kernel.trees ? makeData(makeLaunch(*kernel.trees)) : null()});
 }
 
 Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {

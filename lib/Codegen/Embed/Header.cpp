@@ -128,6 +128,12 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   /* Of pools: so many of each sequence's first tokens were tried in the call before. As many of them as accepted says,
    * from 0 on, lead to the state that is stored; the tokens behind them leave outputs alone. See recur_call. */
   int64_t replayed;
+  /* Tokens that are tried as a tree: token t of a sequence begins with the state after its token parents[t], -1: with
+   * that from before all. parent_columns numbers for each sequence, parent_stride apart; 0: the same for all. Null:
+   * each token is behind the one before it. See recur_call. */
+  const int32_t *parents;
+  int64_t parent_columns;
+  int64_t parent_stride;
   /* Of pools: the state after every `interval` tokens of a sequence, which had as many before as positions says (null:
    * none), goes to the next of its rows in interval_indices [sequences, interval_columns]. 0: none does. See recur_call.
    */

@@ -75,6 +75,7 @@ struct InterfaceKernel {
   std::vector<InterfaceLaunch> launches = {};   // of a GPU's kernel
   std::vector<InterfaceLeft> left = {};         // what they leave to each other
   std::optional<InterfaceLaunch> listing = {};  // makes the list of the chunks of packed sequences
+  std::optional<InterfaceLaunch> trees = {};    // in place of its launch where tokens are tried as trees
   double cycles = 0;                            // of a call on a GPU, as estimated for comparisons; not in the library
 };
 
@@ -162,7 +163,8 @@ inline constexpr llvm::StringLiteral callFields[] = {
     "parallel_context",  "workspace",     "workspace_bytes",  "device",         "stream",    "device_offsets",
     "kept_interval",     "kept_states",   "state_indices",    "final_indices",  "pool_rows", "check_indices",
     "token_indices",     "token_columns", "accepted",         "state_columns",  "interval",  "interval_indices",
-    "interval_columns",  "positions",     "handed_states",    "replayed"};
+    "interval_columns",  "positions",     "handed_states",    "replayed",       "parents",   "parent_columns",
+    "parent_stride"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);

@@ -66,6 +66,8 @@ static json::Array printPlans(const KernelInterface &interface) {
       object["launches"] = printLaunches(kernel);
     if (kernel.listing)
       object["listing"] = kernel.listing->symbol;
+    if (kernel.trees)
+      object["trees"] = kernel.trees->symbol;
     if (kernel.chunk)
       object["chunk"] = kernel.chunk;
     if (kernel.plan == RECUR_PLAN_SEGMENT)

@@ -25,8 +25,10 @@ private:
   void loadInitial(LoadOp op, Numbers &numbers);
   SmallVector<Value> loadChunks(Value first);
   Value load(LoadOp op, const IRMapping &scalars);
-  void store(StoreOp op, const IRMapping &scalars, Value number, Value isThere);
+  /// Whether it is a state that is kept before each token.
+  bool store(StoreOp op, const IRMapping &scalars, Value number, Value isThere);
   void store(StoreOp op, const CallerArray &array, Value row, Value number, Value isThere);
+  Value takeFork(StoreOp kept, const IRMapping &scalars, Value number, Value isThere);
   void storeAtMultiple(Value tokens, Value end, const Numbers &numbers);
   Value placeOf(const CallerArray &array, Value row, Value tile);
   Value rounded(Value number, Value tile) {
@@ -58,20 +60,37 @@ Value CarryCode::load(LoadOp op, const IRMapping &scalars) {
   return rounded(number, op.getTile());
 }
 
-void CarryCode::store(StoreOp op, const IRMapping &scalars, Value number, Value isThere) {
+bool CarryCode::store(StoreOp op, const IRMapping &scalars, Value number, Value isThere) {
   const CallerArray &array = arrays.find(op.getArray())->second;
   Value row = scalars.lookup(op.getFirst());
   std::optional<KeptPlace> kept = known.findKept(op, row);
   if (!kept) {
     if (Value isStored = known.isStored(op, row))
       isThere = isThere ? arith::AndIOp::create(t.builder, t.loc, isThere, isStored).getResult() : isStored;
-    return store(op, array, row, number, isThere);
+    store(op, array, row, number, isThere);
+    return false;
   }
   auto usual = [&] { store(op, array, row, number, isThere); };
   auto elsewhere = [&] {
     store(op, kept->find(), arith::ConstantIntOp::create(t.builder, t.loc, 0, 64), number, isThere);
   };
   t.either(kept->isElsewhere, elsewhere, usual);
+  return true;
+}
+
+/// The number that the token begins with. Each thread stores what it may load: of a number of all channels too.
+Value CarryCode::takeFork(StoreOp kept, const IRMapping &scalars, Value number, Value isThere) {
+  std::optional<CarriedFork> fork = known.findFork(kept, scalars.lookup(kept.getFirst()));
+  if (!fork)
+    return number;
+  Value zero = arith::ConstantIntOp::create(t.builder, t.loc, 0, 64);
+  auto whereThere = [&](Value condition) -> Value {
+    return isThere ? arith::AndIOp::create(t.builder, t.loc, condition, isThere).getResult() : condition;
+  };
+  t.when(whereThere(fork->isKept), [&] { t.store(number, placeOf(fork->findKept(), zero, kept.getTile())); });
+  return t.choose(
+      whereThere(fork->isElsewhere),
+      [&] { return t.load(placeOf(fork->findOther(), zero, kept.getTile()), t.builder.getF32Type()); }, number);
 }
 
 /// A number of all channels is stored by one thread.
@@ -102,7 +121,8 @@ void CarryCode::emit(Operation &op, IRMapping &scalars, Numbers &numbers, Value 
     if (scan.getAll())
       set(scan.getAll(), made[1]);
   } else if (auto given = dyn_cast<StoreOp>(op)) {
-    store(given, scalars, numberOf(given.getTile()), isThere);
+    if (store(given, scalars, numberOf(given.getTile()), isThere))
+      numbers[getWholeTile(given.getTile())] = takeFork(given, scalars, numberOf(given.getTile()), isThere);
   }
 }
 
@@ -119,6 +139,7 @@ SmallVector<Value> CarryCode::loadChunks(Value first) {
       if (isa<arith::ArithDialect>(op.getDialect()))
         t.builder.clone(op, own);
     at = t.addWide(at, bound(loop.getStep()));
+    known.findToken(own.lookup(loop.getInductionVar()));
   }
   Value areThere = isBelow(begin, end); // chunks at all
   SmallVector<SmallVector<Value>> found;

@@ -14,6 +14,13 @@ struct KeptPlace {
   std::function<CallerArray()> find;
 };
 
+/// What becomes of a state before a token of a tree: whether it is kept, and whether another one is taken in its place,
+/// with where these lie.
+struct CarriedFork {
+  mlir::Value isKept, isElsewhere;
+  std::function<CallerArray()> findKept, findOther;
+};
+
 /// What of a kernel the code of its channels does not know itself.
 struct CarryKernel {
   const llvm::DenseMap<mlir::Value, CallerArray> &arrays;
@@ -28,7 +35,10 @@ struct CarryKernel {
       atMultiple;
   /// The row that a load in the loop takes at a token, and whether a store stores there, null where it always does.
   llvm::function_ref<mlir::Value(tile::LoadOp, mlir::Value token)> findLoaded;
+  llvm::function_ref<void(mlir::Value token)> findToken; // what all loads ask for, before the first of them
   llvm::function_ref<mlir::Value(tile::StoreOp, mlir::Value token)> isStored;
+  /// Of a kernel that goes over trees, before each of their tokens.
+  llvm::function_ref<std::optional<CarriedFork>(tile::StoreOp kept, mlir::Value token)> findFork;
 };
 
 /// Emits the kernel's ops for the running thread's channel.

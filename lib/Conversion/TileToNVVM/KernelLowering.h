@@ -1,7 +1,8 @@
 // One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops,
 // CallerArrays.cpp where arrays begin, PackedUnits.cpp which packed sequence a CTA has, TeamRounds.cpp what teams have
 // in a round, Loops.cpp the loops over chunks with the loads that they begin with,
-// Replay.cpp tokens that are gone over again, HeldCode.cpp states that threads hold.
+// Replay.cpp tokens that are gone over again, Trees.cpp those that are tried as a tree, HeldCode.cpp states that
+// threads hold.
 #pragma once
 #include "ABI/LaunchWords.h"
 #include "Analysis/ChainSummary.h"
@@ -10,6 +11,7 @@
 #include "Analysis/KernelGPU.h"
 #include "Analysis/PackedLists.h"
 #include "Analysis/StateChain.h"
+#include "Analysis/Trees.h"
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
@@ -54,7 +56,7 @@ public:
         team(builder, kernel.getLoc(), kernel.getThreads().value_or(0), analysis::gpuOf(kernel)),
         chain(analysis::findStateChain(kernel)), carry(analysis::findChannelCarry(kernel)),
         rowPass(analysis::takesRowsApart(kernel) ? analysis::findRowPass(kernel) : std::nullopt),
-        mayHaveList(analysis::listsChunks(kernel)) {
+        mayHaveList(analysis::listsChunks(kernel)), goesOverTrees(kernel->hasAttr(analysis::treesAttribute)) {
     if (chain && (chain->threads() != team.threads || chain->sharedBytes > int64_t(*kernel.getShared())))
       chain.reset(); // the plan has another way in mind
     heldStates = analysis::findHeldStates(kernel);
@@ -162,7 +164,7 @@ private:
   /// of a sequence's first tokens are; and of a unit, how many of these were not taken.
   bool mayReplay();
   mlir::Value countReplayed();
-  void findNotTaken();
+  void findNotTaken(mlir::Value tokens);
   /// Whether the loop's token is none that is replayed.
   mlir::Value isTried(mlir::Value token);
   /// Of a load or a store of rows from `first` on, which now is the token: where it loads, and whether it stores, null
@@ -173,6 +175,25 @@ private:
   /// The last ops of the body of such a kernel's loop that nothing but outputs need: replayed tokens do without them.
   llvm::SmallVector<mlir::Operation *> findOutputOps(mlir::Block &body);
   mlir::LogicalResult lowerOutputs(llvm::ArrayRef<mlir::Operation *> ops);
+  /// Trees.cpp, of a kernel that goes over trees: the parent of a token of the sequence, counted as its tree counts, -1
+  /// for none. What is held of the tree, where the sequence has so many tokens, and the last one that was taken is the
+  /// one before `taken`; and of it how many tokens are on that one's path, and the one of a number.
+  mlir::Value findParent(mlir::Value token, mlir::Value isOfSequence = {});
+  mlir::Value findTree(mlir::Value taken, mlir::Value tokens);
+  mlir::Value countTaken();
+  mlir::Value findTaken(mlir::Value number);
+  /// Where a load of the loop's token loads.
+  mlir::Value findOnPath(mlir::Value token);
+  /// Before a token of a tree: whether the state is kept for later ones, and in which row; and whether the token begins
+  /// with another one, and in which row that lies.
+  struct Fork {
+    mlir::Value isKept, row, isElsewhere, rowElsewhere;
+  };
+  Fork findFork(mlir::Value token);
+  /// Such a row of the state that a store keeps before each token.
+  CallerArray findForkArray(tile::StoreOp kept, mlir::Value row);
+  /// Keeps the state and takes the other, where there are such.
+  void takeFork(tile::StoreOp kept);
   mlir::Value firstLoaded(tile::LoadOp op) { return findLoaded(op.getFirst(), value(op.getFirst())); }
   /// The unit of a CTA, found anew where it is seldom asked for: it would take registers of loops.
   void findUnitAnew();
@@ -345,15 +366,22 @@ private:
   } deal;                           // of chunks to teams
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
-  mlir::Value unitTokens;                      // of the unit that was set last
-  mlir::Value tokensBefore;                    // the state whose row is found; null where no row goes by them
-  mlir::Value notTaken;                        // of the tokens that are replayed; null where none may be
+  mlir::Value unitTokens;   // of the unit that was set last
+  mlir::Value tokensBefore; // the state whose row is found; null where no row goes by them
+  mlir::Value notTaken;     // of the tokens that are replayed; null where none may be
+  mlir::Value tree;         // what is held of it, in a kernel that goes over trees
+  /// Where the token of a loop was found to load, and where in the code that is known.
+  struct Loaded {
+    mlir::Value token, loaded;
+    mlir::Block *block = nullptr;
+  } lastLoaded;
   mlir::Value rowAtMultiple;                   // of the pool, of the multiple whose states are found; null: of none
   mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads
   llvm::SmallVector<Access> pending;           // since the last barrier
   std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold
   int64_t copies = 0;                                                      // to tiles, that were started in this chunk
+  const bool goesOverTrees;
   bool findsLate = false; // arrays are found where they are read or written: where they begin is spread over lanes
   std::function<void()> startWhereFree; // behind the next barrier of this block
   mlir::Block *freedIn = nullptr;

@@ -20,7 +20,7 @@ bool KernelLowering::mayReplay() {
 Value KernelLowering::countReplayed() { return word(abi::ReplayedWord, builder.getI64Type()); }
 
 /// Numbers of tokens have 32 bits here, for one is kept in the loop.
-void KernelLowering::findNotTaken() {
+void KernelLowering::findNotTaken(Value tokens) {
   if (!mayReplay())
     return;
   Location loc = kernel.getLoc();
@@ -30,9 +30,15 @@ void KernelLowering::findNotTaken() {
     Value counts = LLVM::IntToPtrOp::create(builder, loc, pointer, word(abi::AcceptedWord, builder.getI64Type()));
     Value taken = team.load(team.offset(counts, sequence, builder.getI32Type()), builder.getI32Type());
     taken = arith::MaxSIOp::create(builder, loc, taken, zero);
-    return arith::MaxSIOp::create(builder, loc, team.subtract(replayed, taken), zero);
+    return goesOverTrees ? taken : arith::MaxSIOp::create(builder, loc, team.subtract(replayed, taken), zero);
   };
-  notTaken = team.choose(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, replayed, zero), find, zero);
+  Value found = team.choose(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, replayed, zero), find, zero);
+  if (!goesOverTrees) {
+    notTaken = found;
+    return;
+  }
+  tree = findTree(found, tokens);
+  notTaken = team.subtract(replayed, countTaken());
 }
 
 static bool isConstant(Value number) { return matchPattern(number, m_Constant()); }
@@ -45,6 +51,8 @@ Value KernelLowering::isTried(Value token) {
 Value KernelLowering::findLoaded(Value first, Value token) {
   if (!notTaken || isConstant(first))
     return token;
+  if (goesOverTrees)
+    return findOnPath(token);
   Value isOwn = isTried(token);
   return team.select(isOwn, token, arith::SubIOp::create(builder, team.loc, token, team.widen(notTaken)));
 }

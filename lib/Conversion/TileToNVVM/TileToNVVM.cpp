@@ -270,7 +270,7 @@ LogicalResult KernelLowering::run() {
   Tokens tokens = findTokens(sequence);
   firstToken = tokens.first;
   tokensBefore = tokens.count; // final states
-  findNotTaken();
+  findNotTaken(tokens.count);
   // Teams of sequences that are not meant have no chunks, and neither have crowded CTAs, to which another end is dear.
   bool hasNoChunks = kernel.getTeams() || isCrowded();
   if (!hasNoChunks)
@@ -327,7 +327,19 @@ LogicalResult KernelLowering::run() {
     };
     auto findRow = [&](LoadOp load, Value token) { return findLoaded(load.getFirst(), token); };
     auto stores = [&](StoreOp store, Value token) { return isStored(store.getFirst(), token); };
-    emitChannelCarry(team, kernel, *carry, {arrays, values, findKept, findFirst, storeAt, findRow, stores});
+    auto findToken = [&](Value token) {
+      if (goesOverTrees)
+        findOnPath(token);
+    };
+    auto findForkOf = [&](StoreOp kept, Value token) -> std::optional<CarriedFork> {
+      if (!goesOverTrees)
+        return std::nullopt;
+      Fork fork = findFork(token);
+      return CarriedFork{fork.isKept, fork.isElsewhere, [=, this] { return findForkArray(kept, fork.row); },
+                         [=, this] { return findForkArray(kept, fork.rowElsewhere); }};
+    };
+    emitChannelCarry(team, kernel, *carry,
+                     {arrays, values, findKept, findFirst, storeAt, findRow, findToken, stores, findForkOf});
   } else if (rowPass) {
     lowerRowPass();
   } else if (kernel.getChannels()) {
@@ -583,6 +595,8 @@ void KernelLowering::emit(StoreOp op) {
     store(op.getTile(), place(op.getTile()), count, findAfterTokens(final, value(op.getFirst())), zero);
   };
   team.either(keepsTokens(value(op.getFirst())), storeInRow, storeHere);
+  if (goesOverTrees)
+    takeFork(op);
 }
 
 void KernelLowering::emit(ScanOp op) {

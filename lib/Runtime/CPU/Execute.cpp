@@ -237,7 +237,7 @@ static recur_status execute(const Call &resolved) {
 static recur_status checkPools(const Call &resolved) {
   const recur_call &call = *resolved.call;
   return checkIndices(resolved, {call.state_indices, call.final_indices, call.token_indices, call.accepted,
-                                 call.interval_indices, call.positions, call.sequence_offsets});
+                                 call.interval_indices, call.positions, call.parents, call.sequence_offsets});
 }
 
 const Machine recur::runtime::processors = {canRun, refuse, plan, execute, nullptr, checkPools};

@@ -5,7 +5,8 @@ using namespace recur::runtime;
 
 /// Its only launch has more arrays than arguments, and is no phase.
 static bool keepsStates(const Call &resolved, const recur_kernel_info &kernel) {
-  return kernel.launch_count == 1 && !isInPhases(kernel) && kernel.launches->array_count > resolved.argumentCount;
+  return kernel.launch_count == 1 && !isInPhases(kernel) && kernel.launches->array_count > resolved.argumentCount &&
+         (kernel.trees || !resolved.call->parents);
 }
 
 const recur_kernel_info *recur::runtime::findKeeper(const Call &resolved) {
@@ -37,6 +38,22 @@ void recur::runtime::fillKept(int64_t *words, const Call &resolved, int32_t stat
   words[abi::HeadStrideWord] = argument.strides[2];
   words[abi::RowStrideWord] = argument.info->rank == 2 ? argument.info->shape[1] : 1;
   words[abi::ColumnStrideWord] = 1;
+}
+
+int64_t recur::runtime::countForkBytes(const Call &resolved) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < resolved.recurrence->array_count; ++i)
+    if (const recur_array_info &info = resolved.recurrence->arrays[i]; info.kind == RECUR_STATE)
+      bytes += countFloatBytes(info);
+  return bytes * countForks(*resolved.call);
+}
+
+void recur::runtime::fillTrees(int64_t *words, const Call &resolved) {
+  const recur_call &call = *resolved.call;
+  words[abi::ParentsWord] = reinterpret_cast<int64_t>(call.parents);
+  words[abi::ParentColumnsWord] = call.parent_columns;
+  words[abi::ParentStrideWord] = call.parent_stride;
+  words[abi::TreeOffsetWord] = resolved.slotBytes - countForkBytes(resolved);
 }
 
 /// Of fewer sequences at once, launches may have more CTAs for each.

@@ -12,6 +12,11 @@ const recur_kernel_info *findKeeper(const Call &resolved);
 /// The words of such a kernel's array for a state; zeros where the call keeps none.
 void fillKept(int64_t *words, const Call &resolved, int32_t state);
 
+/// What a CTA needs for the states that several tokens of a tree begin with, at the end of its workspace; and what
+/// kernels are told of trees.
+int64_t countForkBytes(const Call &resolved);
+void fillTrees(int64_t *words, const Call &resolved);
+
 /// The bytes that a kernel's launches need where they go from row to row, as arrangePhases counts them.
 int64_t countRowBytes(const Call &resolved, const recur_kernel_info &kernel);
 

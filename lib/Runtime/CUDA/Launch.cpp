@@ -61,6 +61,8 @@ static int64_t countSharedBytes(const recur_recurrence *recurrence) {
   auto count = [&](const recur_kernel_info *kernel) {
     for (int32_t i = 0; kernel && i < kernel->launch_count; ++i)
       most = larger(most, getMostSharedBytes(kernel->launches[i]));
+    if (kernel && kernel->trees)
+      most = larger(most, getMostSharedBytes(*kernel->trees));
   };
   for (int32_t i = 0; i < recurrence->kernel_count; ++i)
     count(&recurrence->kernels[i]);
@@ -120,7 +122,7 @@ static void plan(Call &resolved) {
   if (handsOver(resolved))
     return planHandOver(resolved);
   resolved.slots = resolved.sequences * resolved.heads;
-  resolved.slotBytes = getKernelBytes(resolved.recurrence, resolved.plan, nullptr);
+  resolved.slotBytes = getKernelBytes(resolved.recurrence, resolved.plan, nullptr) + countForkBytes(resolved);
   resolved.records = 0;
   resolved.recordBytes = 0;
   for (int32_t i = 0; i < resolved.recurrence->kernel_count; ++i) {
@@ -172,6 +174,7 @@ recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &re
                 {"final_indices", resolved.call->final_indices},
                 {"token_indices", resolved.call->token_indices},
                 {"accepted", resolved.call->accepted},
+                {"parents", resolved.call->parents},
                 {"interval_indices", resolved.call->interval_indices},
                 {"positions", resolved.call->positions}};
   for (auto [table, data] : tables)
@@ -241,7 +244,8 @@ private:
   const Call &resolved;
   Share share;
   const recur_kernel_info &kernel;
-  int multiprocessors; // 0 where not known
+  const recur_launch_info *launches; // of the kernel
+  int multiprocessors;               // 0 where not known
   PhaseSpace space;
   char *workspace, *behind;
   Cuts cuts; // of the launch of this number
@@ -252,7 +256,8 @@ private:
 } // namespace
 
 Launcher::Launcher(const Device &device, const Call &resolved, Share share)
-    : device(device), resolved(resolved), share(share), kernel(*share.kernel), multiprocessors(device.multiprocessors),
+    : device(device), resolved(resolved), share(share), kernel(*share.kernel),
+      launches(resolved.call->parents ? kernel.trees : kernel.launches), multiprocessors(device.multiprocessors),
       workspace(static_cast<char *>(resolved.call->workspace)),
       behind(workspace + resolved.slots * resolved.slotBytes) {
   if (isInPhases(kernel))
@@ -263,19 +268,19 @@ Launcher::Launcher(const Device &device, const Call &resolved, Share share)
 int32_t Launcher::findNext(int32_t number, int32_t step) const {
   do
     number += step;
-  while (number >= 0 && number < kernel.launch_count && kernel.launches[number].bounds);
+  while (number >= 0 && number < kernel.launch_count && launches[number].bounds);
   return number < kernel.launch_count ? number : -1;
 }
 
 /// How the launch runs beside the one behind it, if that is good, where each sequence has so many chunks.
 SideBySide Launcher::planBeside(int32_t number, int64_t chunks, bool keepsUnit) const {
-  const recur_launch_info &launch = kernel.launches[number];
+  const recur_launch_info &launch = launches[number];
   int32_t next = findNext(number, 1);
-  if (!multiprocessors || !launch.teams || next < 0 || !kernel.launches[next].awaits || resolved.leftAlone)
+  if (!multiprocessors || !launch.teams || next < 0 || !launches[next].awaits || resolved.leftAlone)
     return {};
-  return planSideBySide({resolved.sequences * resolved.heads, chunks, kernel.launches[next].parts, launch.teams,
-                         double(launch.cost), keepsUnit},
-                        multiprocessors);
+  return planSideBySide(
+      {resolved.sequences * resolved.heads, chunks, launches[next].parts, launch.teams, double(launch.cost), keepsUnit},
+      multiprocessors);
 }
 
 /// The same as the call is. Packed sequences are taken to be as long as each other: what runs beside what does not
@@ -305,20 +310,20 @@ bool Launcher::areStatesInPlace() const {
 /// The last segment's CTA may end before another of the sequence reads the initial state: states in place are not cut.
 /// Neither is a sequence whose states are kept on the way: a segment may begin without knowing what was before it.
 int64_t Launcher::countSegments(int32_t number, int64_t chunks) const {
-  const recur_launch_info &launch = kernel.launches[number];
+  const recur_launch_info &launch = launches[number];
   if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK || areStatesInPlace() ||
       resolved.call->interval)
     return 1;
   Cuttable cuttable{resolved.sequences * resolved.heads, chunks, launch.parts, 0, double(chunks)};
   if (launch.workspace_bytes) {
-    const recur_launch_info &summaries = kernel.launches[number - 1];
+    const recur_launch_info &summaries = launches[number - 1];
     cuttable.summary = summaries.cost;
     cuttable.mapParts = summaries.parts - launch.parts;
   }
   if (resolved.plan == RECUR_PLAN_SEGMENT)
     return forceSegments(cuttable, multiprocessors);
   if (int32_t before = findNext(number, -1); before >= 0 && launch.awaits) {
-    cuttable.before = kernel.launches[before].cost * double(cuttable.units) / multiprocessors * cuttable.uncut;
+    cuttable.before = launches[before].cost * double(cuttable.units) / multiprocessors * cuttable.uncut;
     cuttable.uncut = planBeside(before, chunks, /*keepsUnit=*/false).time;
   }
   return planSegments(cuttable, multiprocessors);
@@ -328,7 +333,7 @@ int64_t Launcher::countSegments(int32_t number, int64_t chunks) const {
 /// count as one: whoever launches need not know those of packed ones. A launch that summarises segments has those of
 /// the one behind it.
 const Launcher::Cuts &Launcher::planCuts(int32_t number) {
-  if (kernel.launches[number].cuts && kernel.launches[number].bounds)
+  if (launches[number].cuts && launches[number].bounds)
     return planCuts(number + 1);
   if (cutsOf != number)
     cuts = findCuts(number);
@@ -338,7 +343,7 @@ const Launcher::Cuts &Launcher::planCuts(int32_t number) {
 
 Launcher::Cuts Launcher::findCuts(int32_t number) const {
   Cuts cuts;
-  const recur_launch_info &launch = kernel.launches[number];
+  const recur_launch_info &launch = launches[number];
   for (uint8_t &segments : cuts.ofClass)
     segments = 1;
   // As countSegments finds where multiprocessors have no room for two segments of each.
@@ -359,7 +364,7 @@ Launcher::Cuts Launcher::findCuts(int32_t number) const {
 /// as of one sequence or of few chunks, it would take longer to make one.
 bool Launcher::goesByList(int32_t number) {
   constexpr int64_t idle = 8; // CTAs of a multiprocessor that find nothing to do take less than a launch
-  const recur_launch_info &launch = kernel.launches[number];
+  const recur_launch_info &launch = launches[number];
   if (!isPacked(*resolved.call) || !kernel.listing || !launch.listed || !multiprocessors || resolved.sequences < 2 ||
       resolved.leftAlone)
     return false;
@@ -377,7 +382,7 @@ static recur_launch_array getArray(const recur_launch_info &launch, int32_t numb
 }
 
 void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySide &beside, bool isListed) {
-  const recur_launch_info &launch = kernel.launches[number];
+  const recur_launch_info &launch = launches[number];
   words[abi::TokensWord] = resolved.call->T;
   words[abi::HeadsWord] = resolved.heads;
   words[abi::OffsetsWord] = reinterpret_cast<int64_t>(resolved.call->device_offsets);
@@ -398,11 +403,12 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
   memcpy(words + abi::CutsWord, planCuts(number).ofClass, sizeof cuts.ofClass);
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   bool hasFlags = launch.teams || launch.awaits, pools = hasPools(*resolved.call);
-  words[abi::PoolsWord] = goesByTokens(*resolved.call) ? abi::PoolsOfTokens : pools ? abi::Pools : abi::NoPools;
+  words[abi::PoolsWord] = storesOnTheWay(*resolved.call) ? abi::PoolsOfTokens : pools ? abi::Pools : abi::NoPools;
   words[abi::ReplayedWord] = resolved.call->replayed;
   words[abi::AcceptedWord] = resolved.call->replayed ? reinterpret_cast<int64_t>(resolved.call->accepted) : 0;
   words[abi::LeftAloneWord] = reinterpret_cast<int64_t>(resolved.leftAlone);
   fillInterval(words, *resolved.call);
+  fillTrees(words, resolved);
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
     fillWords(words + abi::getWord(i, abi::DataWord), getArray(launch, i), resolved, kernel, space, behind);
   for (int32_t i = 0; pools && i < count + hasFlags && i < abi::mostLaunchArrays; ++i) // flags are in none
@@ -441,7 +447,7 @@ bool Launcher::findsNothing(const recur_launch_info &launch) const {
 }
 
 bool Launcher::isNeeded(int32_t number) {
-  const recur_launch_info &launch = kernel.launches[number];
+  const recur_launch_info &launch = launches[number];
   bool hasChunks = !isInPhases(kernel) || countRows(resolved, kernel, launch) > 0;
   return hasChunks && !findsNothing(launch) && (!launch.bounds || (launch.cuts ? planCuts(number).most > 1 : isCut()));
 }
@@ -506,7 +512,7 @@ recur_status Launcher::run() {
 }
 
 recur_status Launcher::run(int32_t number) {
-  const recur_launch_info &launch = kernel.launches[number];
+  const recur_launch_info &launch = launches[number];
   int64_t units = resolved.sequences * resolved.heads, parts = launch.parts ? launch.parts : 1,
           rows = isInPhases(kernel) ? countRows(resolved, kernel, launch) : 1;
   SideBySide beside = planBeside(number);
@@ -637,9 +643,10 @@ static recur_status execute(const Call &resolved) {
   if (goesByTokens(*resolved.call) && !findKeeper(resolved))
     return fail(
         RECUR_NO_PLAN,
-        "%s: on a GPU the plan step keeps the states after tokens in their rows, and there is no such kernel among "
-        "those that the call may take; build with plan auto",
-        resolved.recurrence->name);
+        "%s: on a GPU the plan step %s, and there is no such kernel among those that the call may take; build with "
+        "plan auto",
+        resolved.recurrence->name,
+        storesOnTheWay(*resolved.call) ? "keeps the states after tokens in their rows" : "goes over trees of tokens");
   bool goesByRows = resolved.keptCount && !findKeeper(resolved);
   if (goesByRows && isPacked(*resolved.call) && !resolved.call->sequence_offsets)
     return fail(RECUR_NULL_POINTER,

@@ -166,6 +166,8 @@ recur_status recur_load(const recur_recurrence *recurrence, int32_t device) {
       for (bool isListed : {false, true})
         if (recur_status status = find(&kernel.launches[i], isListed))
           return status;
+    if (recur_status status = find(kernel.trees, false))
+      return status;
     return find(kernel.listing, false);
   };
   for (int32_t i = 0; i < recurrence->kernel_count; ++i)

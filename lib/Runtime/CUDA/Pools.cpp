@@ -42,13 +42,14 @@ recur_status recur::runtime::checkPools(const Call &resolved) {
       tokens(cuda, resolved, call.token_indices, sequences * call.token_columns),
       accepted(cuda, resolved, call.accepted, sequences),
       intervals(cuda, resolved, call.interval_indices, sequences * call.interval_columns),
-      positions(cuda, resolved, call.positions, sequences);
+      positions(cuda, resolved, call.positions, sequences),
+      parents(cuda, resolved, call.parents, countParents(resolved));
   bool countsTokens = goesByTokens(call) || call.interval;
   HostNumbers<int64_t> offsets(cuda, resolved, countsTokens ? call.device_offsets : nullptr, sequences + 1);
-  for (CUresult error :
-       {states.error, finals.error, tokens.error, accepted.error, intervals.error, positions.error, offsets.error})
+  for (CUresult error : {states.error, finals.error, tokens.error, accepted.error, intervals.error, positions.error,
+                         parents.error, offsets.error})
     if (error)
-      return failOf(cuda, resolved.recurrence->name, "the indices of a pool cannot be read", error);
+      return failOf(cuda, resolved.recurrence->name, "the indices of the call cannot be read", error);
   return checkIndices(resolved, {states.numbers, finals.numbers, tokens.numbers, accepted.numbers, intervals.numbers,
-                                 positions.numbers, offsets.numbers});
+                                 positions.numbers, parents.numbers, offsets.numbers});
 }

@@ -126,8 +126,17 @@ inline int64_t countStateColumns(const recur_call &call) {
   return call.accepted && !call.replayed ? call.state_columns : 1;
 }
 
-/// Whether the call goes from token to token, and stores states on the way.
-inline bool goesByTokens(const recur_call &call) { return call.token_indices || call.replayed; }
+/// Whether states on the way go to rows of pools.
+inline bool storesOnTheWay(const recur_call &call) { return call.token_indices || call.replayed; }
+
+/// Whether the call goes from token to token.
+inline bool goesByTokens(const recur_call &call) { return storesOnTheWay(call) || call.parents; }
+
+/// How many states of a sequence several tokens of a tree may begin with: those before its first ones.
+inline int64_t countForks(const recur_call &call) {
+  int64_t tokens = call.T < RECUR_MOST_KEPT_TOKENS ? call.T : RECUR_MOST_KEPT_TOKENS;
+  return call.parents && tokens > 1 ? tokens - 1 : 0;
+}
 
 /// Whether states are rows of pools.
 inline bool hasPools(const recur_call &call) { return call.state_indices || call.final_indices || call.token_indices; }
@@ -170,13 +179,17 @@ int64_t countWorkspaceBytes(const Call &resolved);
 recur_status resolveArguments(Call &resolved);
 /// Then whether anything that is written shares memory with anything else.
 recur_status checkOverlaps(const Call &resolved);
-/// The indices of a call on pools, in this machine's memory; null: the call has none. `offsets` are those of packed
-/// sequences.
-struct PoolIndices {
-  const int32_t *states, *finals, *tokens, *accepted, *intervals, *positions;
+/// The indices of a call, in this machine's memory; null: the call has none. `offsets` are those of packed sequences.
+struct CallIndices {
+  const int32_t *states, *finals, *tokens, *accepted, *intervals, *positions, *parents;
   const int64_t *offsets;
 };
-/// Then the rows of pools.
-recur_status checkIndices(const Call &resolved, const PoolIndices &indices);
+/// Then the rows of pools, and before those the trees of tokens.
+recur_status checkIndices(const Call &resolved, const CallIndices &indices);
+recur_status checkTrees(const Call &resolved, const CallIndices &indices);
+/// Of trees that the sizes alone say is wrong.
+recur_status checkTreeSizes(const recur_recurrence *recurrence, const recur_call *call, bool isBackward);
+/// How many numbers `parents` has, from the first sequence's on.
+int64_t countParents(const Call &resolved);
 
 } // namespace recur::runtime

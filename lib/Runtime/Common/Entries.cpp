@@ -21,7 +21,7 @@ static recur_status checkAndExecute(const recur_recurrence *recurrence, const re
     return status;
   if (recur_status status = checkOverlaps(resolved))
     return status;
-  if (hasPools(*call))
+  if (hasPools(*call) || call->parents)
     if (recur_status status = resolved.machine->checkPools(resolved))
       return status;
   if (recur_status status = provideStarts(resolved))

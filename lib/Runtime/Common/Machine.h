@@ -16,7 +16,7 @@ struct Machine {
   /// Of a call backward: adds to the gradient of a param as many numbers of its type, which lie densely in the
   /// workspace. Null where calls go forward.
   recur_status (*addTo)(const Call &resolved, const Argument &gradient, const char *more);
-  /// Checks the rows of pools. Null where calls go backward.
+  /// Checks the rows of pools, and trees of tokens. Null where calls go backward.
   recur_status (*checkPools)(const Call &resolved);
 };
 

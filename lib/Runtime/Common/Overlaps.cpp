@@ -104,6 +104,7 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
       {"'final_indices'", makeIndices(call->final_indices, resolved)},
       {"'token_indices'", makeIndices(call->token_indices, resolved, call->token_columns)},
       {"'accepted'", makeIndices(call->accepted, resolved)},
+      {"'parents'", makeBlock(call->parents, countParents(resolved) * int64_t(sizeof(int32_t)))},
       {"'interval_indices'", makeIndices(call->interval_indices, resolved, call->interval_columns)},
       {"'positions'", makeIndices(call->positions, resolved)}};
   const char *name = resolved.recurrence->name;

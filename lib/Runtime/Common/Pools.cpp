@@ -29,7 +29,7 @@ struct Place {
 /// The rows that a call reads and writes.
 class Rows {
 public:
-  Rows(const Call &resolved, const PoolIndices &given)
+  Rows(const Call &resolved, const CallIndices &given)
       : resolved(resolved), given(given), countsRows(given.accepted && !resolved.call->replayed),
         stateColumns(countStateColumns(*resolved.call)), tokenColumns(resolved.call->token_columns) {}
 
@@ -74,7 +74,7 @@ public:
 
 private:
   const Call &resolved;
-  const PoolIndices &given;
+  const CallIndices &given;
   bool countsRows; // that a sequence may begin with
   int64_t stateColumns, tokenColumns;
 };
@@ -94,7 +94,7 @@ static Use findUse(const Call &resolved) {
 }
 
 /// That sequences have as many tokens as there are rows for, and took as many as they had.
-static recur_status checkCounts(const Call &resolved, const PoolIndices &given, const Rows &rows) {
+static recur_status checkCounts(const Call &resolved, const CallIndices &given, const Rows &rows) {
   const char *name = resolved.recurrence->name;
   const recur_call &call = *resolved.call;
   for (int64_t i = 0; i < resolved.sequences; ++i) {
@@ -140,7 +140,7 @@ namespace {
 /// The rows that a call writes at multiples of a number of tokens.
 class IntervalRows {
 public:
-  IntervalRows(const Call &resolved, const PoolIndices &given, const Rows &rows, Use use)
+  IntervalRows(const Call &resolved, const CallIndices &given, const Rows &rows, Use use)
       : resolved(resolved), call(*resolved.call), given(given), rows(rows), use(use) {}
   recur_status check() const;
 
@@ -159,7 +159,7 @@ private:
 
   const Call &resolved;
   const recur_call &call;
-  const PoolIndices &given;
+  const CallIndices &given;
   const Rows &rows;
   Use use;
 };
@@ -232,7 +232,9 @@ recur_status IntervalRows::check() const {
   return RECUR_OK;
 }
 
-recur_status recur::runtime::checkIndices(const Call &resolved, const PoolIndices &given) {
+recur_status recur::runtime::checkIndices(const Call &resolved, const CallIndices &given) {
+  if (recur_status status = checkTrees(resolved, given))
+    return status;
   Rows rows(resolved, given);
   if (recur_status status = checkCounts(resolved, given, rows))
     return status;

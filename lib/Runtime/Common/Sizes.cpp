@@ -348,6 +348,8 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
     return status;
   if (recur_status status = checkPools(recurrence, call, resolved.isBackward))
     return status;
+  if (recur_status status = checkTreeSizes(recurrence, call, resolved.isBackward))
+    return status;
   if (resolved.isBackward && !recurrence->gradient)
     return fail(RECUR_NO_PLAN, "%s was compiled without the kernels of its gradient; build it with --backward",
                 recurrence->name);

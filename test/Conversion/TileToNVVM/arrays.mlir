@@ -18,12 +18,12 @@
 // CHECK: %[[HAS_POOLS:.*]] = arith.cmpi ne
 // CHECK: %[[PLACE:.*]]:3 = scf.if %[[HAS_POOLS]] -> (i64, i64, i64)
 // CHECK: arith.muli %[[NUMBER]], %c6_i32
-// CHECK: llvm.getelementptr %{{.*}}[64] : (!llvm.ptr) -> !llvm.ptr, i64
-// CHECK: scf.if
 // CHECK: llvm.getelementptr %{{.*}}[68] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: scf.if
+// CHECK: llvm.getelementptr %{{.*}}[72] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[COLUMNS:.*]] = llvm.load
 // CHECK: %[[OF_ALL:.*]] = scf.if %{{.*}} -> (i64)
-// CHECK: llvm.getelementptr %{{.*}}[69] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: llvm.getelementptr %{{.*}}[73] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[COUNT:.*]] = scf.if %{{.*}} -> (i64)
 // CHECK: %[[BEFORE:.*]] = arith.subi %[[COUNT]], %c1_i64
 // CHECK: %[[IS_COUNTED:.*]] = arith.cmpi ult, %[[BEFORE]], %[[COLUMNS]]
@@ -35,7 +35,7 @@
 // CHECK: arith.select %[[IS_THERE]]
 // CHECK: } else {
 // CHECK: } else {
-// CHECK: llvm.getelementptr %[[OWN]][34]
+// CHECK: llvm.getelementptr %[[OWN]][38]
 // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
 // CHECK: arith.addi %[[PLACE]]#0, %[[OFFSET]] : i64
 // CHECK: %[[HIGH:.*]] = arith.shrui %{{.*}}, %c32_i64{{.*}} : i64

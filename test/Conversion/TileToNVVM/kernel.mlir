@@ -1,8 +1,8 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
 // CHECK: llvm.mlir.global external @twice_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
-// One parameter: 34 words, and sixteen of each array.
-// CHECK-LABEL: llvm.func @twice(%arg0: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<66 x i64>})
+// One parameter: 38 words, and sixteen of each array.
+// CHECK-LABEL: llvm.func @twice(%arg0: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<70 x i64>})
 // CHECK-SAME: nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>
 // CHECK: nvvm.read.ptx.sreg.tid.x
 // CHECK: nvvm.read.ptx.sreg.ctaid.x

@@ -6,7 +6,7 @@
 // rounds that all teams share, and each is set once the team has stored its chunk and asked for the next. Nothing of that
 // is done where there are no flags.
 // CHECK-LABEL: llvm.func @announces
-// CHECK-SAME: llvm.byval = !llvm.array<82 x i64>
+// CHECK-SAME: llvm.byval = !llvm.array<86 x i64>
 // CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>
 // CHECK: %[[TEAM:.*]] = nvvm.read.ptx.sreg.tid.y
 // CHECK: %[[BYTES:.*]] = arith.muli %[[TEAM]], %{{.*}} : i32

@@ -81,10 +81,12 @@ protected:
   recur_launch_info states = {"gdn_states", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
   recur_launch_info run = {"gdn_gradient", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
   recur_launch_info sum = {"recur_sum", 128, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_kernel_info forwardKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &forward, nullptr, 0, nullptr};
-  recur_kernel_info statesKernel = {nullptr, 64, 0,       RECUR_PLAN_CHUNK, chunk, nullptr,
-                                    0,       1,  &states, nullptr,          0,     nullptr};
-  recur_kernel_info runKernel = {nullptr, 192, 0, RECUR_PLAN_CHUNK, chunk, nullptr, 0, 1, &run, nullptr, 0, nullptr};
+  recur_kernel_info forwardKernel = {nullptr,  0,       0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 1,
+                                     &forward, nullptr, 0, nullptr,          nullptr};
+  recur_kernel_info statesKernel = {nullptr, 64,      0, RECUR_PLAN_CHUNK, chunk,  nullptr, 0, 1,
+                                    &states, nullptr, 0, nullptr,          nullptr};
+  recur_kernel_info runKernel = {nullptr, 192,     0, RECUR_PLAN_CHUNK, chunk,  nullptr, 0, 1,
+                                 &run,    nullptr, 0, nullptr,          nullptr};
   int32_t carried[2] = {0, -1}, kept[1] = {0};
   recur_gradient_info gradient = {nullptr, nullptr, 0,       carried, kept, 2, 1, chunk,         0,
                                   nullptr, nullptr, nullptr, 0,       0,    0, 0, &statesKernel, &runKernel,
@@ -93,8 +95,8 @@ protected:
   recur_launch_array handingArrays[7] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0},
                                          {4, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
   recur_launch_info handing = {"gdn_handing", 256, 1000, 0, 1, 0, handingArrays, 7, 0, 0, 0, 0, 0, nullptr};
-  recur_kernel_info handingKernel = {nullptr, 0, 0,        RECUR_PLAN_CHUNK, chunk, nullptr,
-                                     0,       1, &handing, nullptr,          0,     nullptr};
+  recur_kernel_info handingKernel = {nullptr,  0,       0, RECUR_PLAN_CHUNK, chunk,  nullptr, 0, 1,
+                                     &handing, nullptr, 0, nullptr,          nullptr};
   int32_t bf16[1] = {RECUR_BF16};
   void handOver() {
     gradient.kept_dtypes = bf16;
@@ -508,7 +510,7 @@ TEST_F(Gradient, InPhasesLeavesBehindTheArrays) {
   recur_left_info left[1] = {{chunk, 4, 0, {0, 0}}};
   recur_launch_info phases[2] = {{"gdn_apart", 256, 1000, 0, 1, 1, first, 2, 0, 0, 0, 0, 0, nullptr},
                                  {"gdn_back", 256, 1000, 0, 1, 0, second, 2, 0, 0, 0, 0, 0, nullptr}};
-  runKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, chunk, nullptr, 0, 2, phases, left, 1, nullptr};
+  runKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, chunk, nullptr, 0, 2, phases, left, 1, nullptr, nullptr};
   ASSERT_EQ(backward(), RECUR_OK) << recur_message();
   ASSERT_THAT(symbols(), ElementsAre("gdn_states", "gdn_apart", "gdn_back", "recur_sum", "recur_sum"));
   EXPECT_THAT(fakeCUDA.all[1].grid, ElementsAre(2 * heads, 5, 1));

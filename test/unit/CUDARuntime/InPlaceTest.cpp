@@ -34,8 +34,9 @@ protected:
   recur_launch_info phases[2] = {{"gdn_early", 256, 1000, 0, 1, 1, early, 2, 0, 0, 0, 0, 0, nullptr},
                                  {"gdn_late", 256, 1000, 0, 1, 0, late, 2, 0, 0, 0, 0, 0, nullptr}};
   recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_kernel_info kernels[2] = {{nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr},
-                                  {nullptr, 0, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, nullptr, 0, nullptr}};
+  recur_kernel_info kernels[2] = {
+      {nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, nullptr},
+      {nullptr, 0, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, nullptr, 0, nullptr, nullptr}};
   recur_recurrence several = {RECUR_ABI_VERSION, 90,      4,          2,       arrays,  kernels, "gdn", "sm_90a", "0.1",
                               nullptr,           "image", RECUR_CUDA, nullptr, nullptr, nullptr};
   alignas(64) char larger[200000];

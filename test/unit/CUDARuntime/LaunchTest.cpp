@@ -77,7 +77,8 @@ protected:
   recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0, 0, 0, nullptr},
                                  {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0, nullptr}};
   recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
-  recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2, nullptr};
+  recur_kernel_info phasedKernel = {nullptr, 0,    0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 2,
+                                    phases,  left, 2, nullptr,          nullptr};
   recur_recurrence phased = {RECUR_ABI_VERSION, 90,         4,        1,       arrays,
                              &phasedKernel,     "gdn",      "sm_90a", "0.1",   nullptr,
                              "image",           RECUR_CUDA, nullptr,  nullptr, nullptr};
@@ -324,7 +325,7 @@ TEST_F(SeveralGPUs, TheVariableNamesOne) {
 }
 
 TEST_F(Launch, AKernelOfOneTokenHasNoChunks) {
-  recur_kernel_info step = {nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, launches, nullptr, 0, nullptr};
+  recur_kernel_info step = {nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, launches, nullptr, 0, nullptr, nullptr};
   recur_recurrence stepwise = recurrence;
   stepwise.kernels = &step;
   ASSERT_EQ(recur_forward(&stepwise, &call), RECUR_OK) << recur_message();
@@ -338,8 +339,9 @@ TEST_F(Launch, FewHeadsTakeChunksOfHalfAsManyTokens) {
   recur_launch_info one = launches[0], many = launches[0];
   one.symbol = "gdn_step";
   many.symbol = "gdn_chunk";
-  recur_kernel_info kernels[] = {{nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &one, nullptr, 0, nullptr},
-                                 {nullptr, 640, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &many, nullptr, 0, nullptr}};
+  recur_kernel_info kernels[] = {
+      {nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &one, nullptr, 0, nullptr, nullptr},
+      {nullptr, 640, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &many, nullptr, 0, nullptr, nullptr}};
   recur_recurrence both = recurrence;
   both.kernels = kernels;
   both.kernel_count = 2;

@@ -48,8 +48,9 @@ protected:
                                  {"gdn_chain", 256, 1000, 0, 2, 0, chainArrays, 2, 0, 1, 0, 0, 0, "gdn_chain_listed"}};
   recur_launch_info listing = {"gdn_early_listing", 1024, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
-  recur_kernel_info kernels[2] = {{nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr},
-                                  {nullptr, 0, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 1, &listing}};
+  recur_kernel_info kernels[2] = {
+      {nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, nullptr},
+      {nullptr, 0, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 1, &listing, nullptr}};
   recur_recurrence both = {RECUR_ABI_VERSION, 90,      4,          2,       arrays,  kernels, "gdn", "sm_90a", "0.1",
                            nullptr,           "image", RECUR_CUDA, nullptr, nullptr, nullptr};
   alignas(64) char q[tokens * 2 * 8 * 2], o[tokens * 2 * 6 * 2], states[sequences * 2 * 48 * 4], space[200000];

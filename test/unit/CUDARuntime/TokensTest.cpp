@@ -53,15 +53,17 @@ protected:
   recur_launch_array all[5] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0}, {4, -1, 0, 0}};
   recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr};
   recur_launch_info chunk = {"gdn_chunk", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_kernel_info kernels[2] = {{nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr},
-                                  {nullptr, 64, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &chunk, nullptr, 0, nullptr}};
+  recur_launch_info trees = {"gdn_step_trees", 128, 500, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr};
+  recur_kernel_info kernels[2] = {
+      {nullptr, 64, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, &trees},
+      {nullptr, 64, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &chunk, nullptr, 0, nullptr, nullptr}};
   recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,         3,        2,       arrays,
                                  kernels,           "gdn",      "sm_90a", "0.1",   nullptr,
                                  "image",           RECUR_CUDA, nullptr,  nullptr, nullptr};
   recur_call call = {};
   recur_argument given[arguments] = {};
-  int32_t tokens[6] = {2, 0, 5, 6, -1, 8}, states[2] = {1, 7}, accepted[2] = {1, 3};
-  alignas(64) char q[2 * 7 * 2 * 8 * 2], o[2 * 7 * heads * 6 * 2], pool[poolRows * heads * 48 * 2], workspace[4096];
+  int32_t tokens[6] = {2, 0, 5, 6, -1, 8}, states[2] = {1, 7}, accepted[2] = {1, 3}, parents[6] = {-1, 0, 0, -1, -1, 1};
+  alignas(64) char q[2 * 7 * 2 * 8 * 2], o[2 * 7 * heads * 6 * 2], pool[poolRows * heads * 48 * 2], workspace[8192];
 };
 
 TEST_F(Tokens, AreKeptByOneLaunch) {
@@ -176,6 +178,53 @@ TEST_F(Tokens, ThatAreReplayedAreCheckedWhereTheCallAsksForIt) {
   EXPECT_STREQ(recur_message(), "gdn: accepted[1] is 3; of the tokens that are replayed it is 0 to 2");
   accepted[1] = 2;
   EXPECT_EQ(forward(), RECUR_OK) << recur_message();
+}
+
+/// By a kernel of their own, with room in the workspace for the states that several tokens begin with: of each CTA
+/// those before its first two of three tokens, in float32.
+TEST_F(Tokens, ThatAreTriedAsTreesAreOneLaunch) {
+  constexpr int64_t rowBytes = 48 * 4, ctaBytes = 64 + 2 * rowBytes;
+  call.parents = parents;
+  call.parent_columns = 3;
+  EXPECT_EQ(recur_workspace_size(&recurrence, &call), 2 * heads * ctaBytes);
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_step_trees");
+  EXPECT_EQ(fakeCUDA.synchronized, 0);
+  EXPECT_EQ(word(recur::abi::PoolsWord), recur::abi::PoolsOfTokens);
+  EXPECT_EQ(word(recur::abi::ParentsWord), at(parents));
+  EXPECT_EQ(word(recur::abi::ParentColumnsWord), 3);
+  EXPECT_EQ(word(recur::abi::ParentStrideWord), 0);
+  EXPECT_EQ(word(recur::abi::WorkspaceStrideWord), ctaBytes);
+  EXPECT_EQ(word(recur::abi::TreeOffsetWord), 64);
+  call.token_indices = nullptr; // then the state after the last token goes where others do
+  call.token_columns = 0;
+  call.parent_stride = 3;
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_step_trees");
+  EXPECT_EQ(word(recur::abi::PoolsWord), recur::abi::Pools);
+  EXPECT_EQ(word(recur::abi::ParentStrideWord), 3);
+  call.T = 1; // behind which there is none
+  EXPECT_EQ(recur_workspace_size(&recurrence, &call), 2 * heads * 64);
+}
+
+TEST_F(Tokens, ThatAreTriedAsTreesAreCheckedWhereTheCallAsksForIt) {
+  call.parents = parents;
+  call.parent_columns = call.parent_stride = 3;
+  parents[5] = 2;
+  EXPECT_EQ(forward(), RECUR_OK) << recur_message();
+  call.check_indices = 1;
+  EXPECT_EQ(forward(), RECUR_BAD_INDEX);
+  EXPECT_STREQ(recur_message(), "gdn: parents[1][2] is 2; it is the number of an earlier token of its tree, of which "
+                                "this one is 2, or -1");
+  parents[5] = 1;
+  fakeCUDA.hostMemory = parents;
+  EXPECT_EQ(forward(), RECUR_BAD_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: parents is not memory of a GPU");
+  kernels[0].trees = nullptr;
+  fakeCUDA.hostMemory = nullptr;
+  call.check_indices = 0;
+  EXPECT_EQ(forward(), RECUR_NO_PLAN);
 }
 
 TEST_F(Tokens, AreOfThePlanStep) {

@@ -17,7 +17,7 @@ struct Processors {
 };
 
 recur_kernel_info makeKernel(const recur_summary_info &summary) {
-  return {nullptr, 0, 0, RECUR_PLAN_SEGMENT, 64, &summary, 1, 0, nullptr, nullptr, 0, nullptr};
+  return {nullptr, 0, 0, RECUR_PLAN_SEGMENT, 64, &summary, 1, 0, nullptr, nullptr, 0, nullptr, nullptr};
 }
 
 recur_summary_info makeCosts(float cost, float applyCost) {

@@ -32,7 +32,7 @@ void runNothing(const recur_array *, int64_t, void *) {}
 const recur_array_info startArrays[] = {{"mu", RECUR_PARAM, RECUR_F32, 0, 0, {0, 0}},
                                         {"S", RECUR_STATE, RECUR_F32, 0, 2, {V, K}}};
 const recur_kernel_info startKernels[] = {
-    {runStart, 64, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr}};
+    {runStart, 64, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr}};
 const int32_t startCarried[] = {0, -1};
 const recur_gradient_info startGradient = {
     runNothing, runStartGradient, 64,      startCarried, nullptr, 2,      0, 64,

@@ -82,8 +82,8 @@ static const recur_array_info arrays[] = {
     {"N", RECUR_STATE, RECUR_F32, 0, 0, {0, 0}},    {"o", RECUR_OUTPUT, RECUR_F32, 0, 1, {V, 0}},
     {"seen", RECUR_OUTPUT, RECUR_F32, 0, 0, {0, 0}}};
 static const recur_kernel_info kernels[] = {
-    {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},
-    {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 64, nullptr, 0, 0, nullptr, nullptr, 0, nullptr}};
+    {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr},
+    {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 64, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr}};
 
 extern const recur_recurrence recur::test::attention = {RECUR_ABI_VERSION, 0,           9,       2,       arrays,
                                                         kernels,           "attention", "host",  "test",  nullptr,
@@ -128,9 +128,9 @@ static const recur_summary_info summaries[] = {
     {summariseS, applyS, nullptr, 0, 0, 0, 1, 0, 0.3f, 0.1f, 0, 0, RECUR_NO_EXTREMUM, nullptr},
     {summariseN, applyN, needs, 1, 1, 0, 1, 0, 0.1f, 0.1f, 0, 0, RECUR_NO_EXTREMUM, nullptr}};
 static const recur_kernel_info segmentedKernels[] = {
-    {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},
-    {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 4, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},
-    {runChunk, workspaceBytes, 0, RECUR_PLAN_SEGMENT, 4, summaries, 2, 0, nullptr, nullptr, 0, nullptr}};
+    {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr},
+    {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 4, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr},
+    {runChunk, workspaceBytes, 0, RECUR_PLAN_SEGMENT, 4, summaries, 2, 0, nullptr, nullptr, 0, nullptr, nullptr}};
 extern const recur_recurrence recur::test::segmented = {RECUR_ABI_VERSION, 0,           9,       3,       arrays,
                                                         segmentedKernels,  "attention", "host",  "test",  nullptr,
                                                         nullptr,           RECUR_CPU,   nullptr, nullptr, nullptr};
