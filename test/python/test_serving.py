@@ -296,6 +296,49 @@ def test_tokens_that_are_replayed(name):
     assert same is pool and error_of(pool, start) < 1e-6
 
 
+@pytest.mark.parametrize("name", ["gated_delta_rule", *FAMILY])
+def test_tokens_that_are_tried_as_trees(name):
+    """Two tokens follow the first one."""
+    pool = normal(ROWS, H, K, V)
+    start = pool.copy()
+    given = {word: array[:, :3] for word, array in (draw() if name == "gated_delta_rule" else FAMILY[name]()).items()}
+    served, own = (getattr(module, f"fused_recurrent_{name}") for module in (serving, fla))
+    got, same = served(**given, initial_state=pool, ssm_state_indices=TRIED, retrieve_parent_token=numpy.array([-1, 0, 0], numpy.int32))
+    after = [start[TRIED[:, 0]]]
+    for token, parent in enumerate((-1, 0, 0)):
+        one = {word: array[:, token : token + 1] for word, array in given.items()}
+        o, S = own(**one, initial_state=after[parent + 1], output_final_state=True)
+        assert error_of(got[:, token : token + 1], o) < 1e-6
+        start[TRIED[:, token]] = S
+        after.append(S)
+    assert same is pool and error_of(pool, start) < 1e-6
+
+
+def test_tokens_that_are_tried_as_trees_by_the_other_calls():
+    """Against the same tokens of each path as a chain."""
+    P, S, offsets, parents, path = 6, 8, numpy.arange(N + 1) * 3, numpy.array([[-1, 0, 0]] * N, numpy.int32), [0, 2]
+    rows, short = numpy.ascontiguousarray(TRIED[:, path]), numpy.arange(N + 1) * 2
+    x, dt, B, C, A = normal(N * 3, H, P), normal(N * 3, H, P), normal(N * 3, 2, S), normal(N * 3, 2, S), -share(H, P, S)
+    pool = normal(ROWS, H, P, S)
+    chain, taken = pool.copy(), [3 * i + token for i in range(N) for token in path]
+    got = serving.selective_state_update(
+        pool, x, dt, A, B, C, state_batch_indices=TRIED, cu_seqlens=offsets, retrieve_parent_token=parents
+    )  # fmt: skip
+    want = serving.selective_state_update(
+        chain, x[taken], dt[taken], A, B[taken], C[taken], state_batch_indices=rows, cu_seqlens=short, num_accepted_tokens=numpy.ones(N, numpy.int32)
+    )
+    assert error_of(got[taken], want) < 1e-6 and error_of(pool[rows], chain[rows]) < 1e-6
+    with pytest.raises(recur.ArgumentError, match="retrieve_parent_token is of tokens with rows in state_batch_indices, which is .sequences, tokens. then"):
+        serving.selective_state_update(pool, x, dt, A, B, C, state_batch_indices=ROW, retrieve_parent_token=parents)
+    A_log, dt_bias, a, b, states, given = normal(H) / 4, normal(H), normal(N, T, H), normal(N, T, H), normal(ROWS, H, K, V), draw()
+    given, before = {word: given[word][:, :3] for word in ("q", "k", "v")} | {"a": a[:, :3], "b": b[:, :3]}, states.copy()
+    run = serving.fused_sigmoid_gating_delta_rule_update
+    got, _ = run(**given, A_log=A_log, dt_bias=dt_bias, initial_state=states, ssm_state_indices=TRIED, retrieve_parent_token=parents)
+    given = {word: numpy.ascontiguousarray(array[:, path]) for word, array in given.items()}
+    want, _ = run(**given, A_log=A_log, dt_bias=dt_bias, initial_state=before, ssm_state_indices=rows)
+    assert error_of(got[:, path], want) < 1e-6 and error_of(states[rows], before[rows]) < 1e-6
+
+
 def test_tokens_that_are_tried_by_the_other_calls():
     A_log, dt_bias, a, b, pool, given = normal(H) / 4, normal(H), normal(N, T, H), normal(N, T, H), normal(ROWS, H, K, V), draw()
     given = {word: given[word] for word in ("q", "k", "v")}
