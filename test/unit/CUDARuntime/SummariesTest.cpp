@@ -63,7 +63,8 @@ protected:
   recur_parts_info parts;
   recur_recurrence own;
   recur_summary first, second, result;
-  alignas(64) float maps[3][units * mapSize], offsets[3][units * stateSize], states[2][units * stateSize];
+  alignas(64) float maps[3][units * mapSize], offsets[3][units * stateSize],
+      states[2][units * keys * keys]; // square ones too
   alignas(64) char initial[units * stateSize * 4];
   std::vector<char> space;
 };
