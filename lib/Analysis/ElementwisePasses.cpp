@@ -47,6 +47,8 @@ Operation *ElementwisePasses::of(chunk::MapOp map) {
       readers = of(next);
     else if (auto scan = dyn_cast<chunk::ScanOp>(reader); scan && use.get() == scan.getAdditions())
       readers = scan;
+    else if (isa<chunk::MoebiusScanOp>(reader) && use.getOperandNumber() > 0)
+      readers = reader;
     else if (auto previous = dyn_cast<chunk::PreviousOp>(reader);
              previous && ofCore && use.get() == previous.getAll() && previous.getType() == map.getResult().getType())
       readers = previous;

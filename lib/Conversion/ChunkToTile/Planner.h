@@ -185,6 +185,8 @@ private:
     std::function<mlir::Value(Scalars &, mlir::ValueRange)> build;
   };
   Elements elementsOf(mlir::Value value, mlir::Operation *pass);
+  /// Whether only passes read the result, each of which spreads the operand's numbers itself.
+  static bool isSpreadInPasses(chunk::BroadcastOp op);
   /// How elements of a value go into the pass of matrices: each into one, or those of a vector into whole rows or
   /// columns.
   enum class Spread : unsigned { None, OverRows, OverColumns };

@@ -46,12 +46,23 @@ void Planner::plan(chunk::TropicalScanOp op) {
 }
 
 void Planner::plan(chunk::MoebiusScanOp op) {
+  SmallVector<Elements, 4> numbers;
+  SmallVector<Input> inputs;
+  for (Value number : {op.getA(), op.getB(), op.getC(), op.getD()}) {
+    numbers.push_back(elementsOf(number, op));
+    llvm::append_range(inputs, numbers.back().inputs);
+  }
   Value state = get(op.getState()), all = make(op.getAll()), last = make(op.getLast());
-  scan({get(op.getA()), get(op.getB()), get(op.getC()), get(op.getD())}, state, all, last, rowsOf(all), 0, false,
-       [](Scalars &s, ValueRange x) {
-         Value next = s.div(s.add(s.mul(x[0], x[4]), x[1]), s.add(s.mul(x[2], x[4]), x[3]));
-         return std::pair(next, next);
-       });
+  scan(inputs, state, all, last, rowsOf(all), 0, false, [&](Scalars &s, ValueRange x) {
+    Value before = x.back();
+    SmallVector<Value, 4> of;
+    for (const Elements &number : numbers) {
+      of.push_back(number.build(s, x.take_front(number.inputs.size())));
+      x = x.drop_front(number.inputs.size());
+    }
+    Value next = s.div(s.add(s.mul(of[0], before), of[1]), s.add(s.mul(of[2], before), of[3]));
+    return std::pair(next, next);
+  });
 }
 
 /// What the token before had is the row before, for each of the tokens: no copy of them but the first one's row, which

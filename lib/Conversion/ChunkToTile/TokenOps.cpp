@@ -52,6 +52,8 @@ SmallVector<Planner::Leaf> Planner::gatherLeaves(Leaf root, Operation *pass) {
     if (producer && passes.of(producer) == pass) {
       for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
         self(self, {operand, spreadOf(producer, index)});
+    } else if (auto broadcast = value.getDefiningOp<chunk::BroadcastOp>(); broadcast && isSpreadInPasses(broadcast)) {
+      self(self, {broadcast.getOperand(), Spread::None});
     } else if (!chunk::constantNumber(value) && !findMask(value)) {
       leaves.push_back(leaf);
     }
@@ -74,6 +76,8 @@ Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseM
                                                                       : scalars.cosineWithinHalfATurn(operands[0]);
     return elements[leaf] = scalars.apply(elementFunction(producer.getFunction()), operands);
   }
+  if (auto broadcast = value.getDefiningOp<chunk::BroadcastOp>(); broadcast && isSpreadInPasses(broadcast))
+    return elements[leaf] = buildElement(scalars, {broadcast.getOperand(), Spread::None}, pass, elements);
   if (chunk::InteractionOp mask = findMask(value))
     return elements[leaf] = scalars.select(buildSees(scalars, mask), scalars.number(1), scalars.number(0));
   return elements[leaf] = scalars.number(*chunk::constantNumber(value));
@@ -443,7 +447,15 @@ void Planner::plan(chunk::ConcatOp op) {
   }
 }
 
+bool Planner::isSpreadInPasses(chunk::BroadcastOp op) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    return isa<chunk::MoebiusScanOp>(user) && user->getBlock() == op->getBlock();
+  });
+}
+
 void Planner::plan(chunk::BroadcastOp op) {
+  if (isSpreadInPasses(op))
+    return;
   Value result = make(op);
   copy(get(op.getOperand()), result, rowsOf(result));
 }
