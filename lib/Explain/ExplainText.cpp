@@ -257,7 +257,8 @@ void TextReport::describeDelta(const StateFacts &state) {
     line("read out", fmt::format("{}, {}, for {}", value, join(points, " and "), facts.readoutTarget(readout)));
   }
   for (mlir::Operation *use : form.wholeUses)
-    line("read out", fmt::format("as a whole matrix, by {}", use->getName().stripDialect().str()));
+    line("read out", fmt::format("as a whole {}, by {}", form.orientation == Orientation::Vector ? "vector" : "matrix",
+                                 use->getName().stripDialect().str()));
 
   line("axes", fmt::format("decay: {}; gain: {}; preconditioner: {}; solve: {}", axis.str(), facts.gainOf(form),
                            ExplainFacts::preconditionerName(preconditionerOf(form)).str(),

@@ -309,6 +309,7 @@ private:
 
   void buildSolved();
   void buildAdvance(unsigned state);
+  void buildTokenVectors(unsigned state);
   /// Whether an error of what is written may be found in the state for long, or grow there.
   bool mayKeepErrors() const;
   mlir::Value keyRows(mlir::Value key) { return program.liftRows(key); }

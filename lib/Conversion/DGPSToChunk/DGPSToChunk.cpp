@@ -101,7 +101,9 @@ CoupledStates *ProgramBuilder::coupledOf(unsigned state) {
 }
 
 bool ProgramBuilder::hasTokenValues(unsigned state) {
-  return !deltas[state] && (!coupledOf(state) || tensorOf(states[state]).getRank() < 2);
+  if (deltas[state])
+    return deltas[state]->getValues().orientation == Orientation::Vector;
+  return !coupledOf(state) || tensorOf(states[state]).getRank() < 2;
 }
 
 llvm::SetVector<unsigned> ProgramBuilder::deltaStatesIn(Value value) {

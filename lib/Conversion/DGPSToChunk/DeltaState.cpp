@@ -146,6 +146,31 @@ void DeltaState::build(unsigned index) {
     buildSolved();
   }
   buildAdvance(index);
+  if (values.orientation == Orientation::Vector && !valueDecay)
+    buildTokenVectors(index);
+}
+
+/// The vector after each token, and before it, for what needs the whole of it: a sum of what has been written.
+void DeltaState::buildTokenVectors(unsigned index) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  Value written;
+  for (const Stream *stream : {&solved, &free})
+    for (size_t step = 0, steps = stream->steps.size(); step < steps; ++step) {
+      auto ofStep = [&](Value rows) -> Value {
+        return steps == 1 ? rows : DeinterleaveOp::create(builder, loc, rows, step, steps).getResult();
+      };
+      Value size = ExtractOp::create(builder, loc, ofStep(stream->values), 0);
+      written = program.add(written, program.mul(size, ofStep(stream->keys)));
+    }
+  if (!written)
+    return;
+  Value before = program.stateOf(index);
+  auto scan = ScanOp::create(builder, loc, before, written, keyDecay, keyDecay && values.keyDecay.linear,
+                             /*angles=*/false);
+  program.setAfter(index, scan.getAll());
+  dgps::StateOp op = program.getAnalysis().getStates()[index].op;
+  program.setLifted(op, PreviousOp::create(builder, loc, before, scan.getAll()));
 }
 
 void DeltaState::buildSolved() {

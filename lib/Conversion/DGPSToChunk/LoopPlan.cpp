@@ -76,9 +76,10 @@ bool LoopPlan::needsWholeMatrix(unsigned state) const {
   const DeltaForm &form = *analysis.getStates()[state].delta;
   // A product that is no affine read for the analysis, such as one from the value side of what reads wrote, is one
   // here.
-  bool isVector = form.orientation == Orientation::Vector;
+  if (form.orientation == Orientation::Vector) // whose form gives it token by token
+    return false;
   return llvm::any_of(form.wholeUses, [&](Operation *op) {
-    if (isVector || !isa<dgps::CgOp, dgps::LoopOp, dgps::MatvecOp, dgps::VecmatOp>(op))
+    if (!isa<dgps::CgOp, dgps::LoopOp, dgps::MatvecOp, dgps::VecmatOp>(op))
       return true;
     return !llvm::all_of(op->getOperands(),
                          [&](Value operand) { return !isMatrix(operand) || isProduct(operand, state); });

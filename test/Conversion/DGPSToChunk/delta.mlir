@@ -367,3 +367,28 @@ dgps.recurrence @abc {K = 8 : i64, M = 3 : i64, V = 4 : i64} {
   dgps.next %Sk, %2 : <8x3>
   dgps.next %Sv, %4 : <4x3>
 }
+
+// -----
+
+// A delta rule on a vector whose whole is an output: before and after each token it is a sum of what was written.
+// CHECK-LABEL: chunk.program @vector {} chunk
+// CHECK: %[[L:.*]] = chunk.interaction %k, %k strict decay log(%a :
+// CHECK: %[[U:.*]] = chunk.solve %[[L]]
+// CHECK: %[[SIZE:.*]] = chunk.extract %[[U]][0]
+// CHECK: %[[WRITTEN:.*]] = chunk.map mul %[[SIZE]], %k
+// CHECK: %[[ALL:.*]], %{{.*}} = chunk.scan %p, %[[WRITTEN]] decay log(%a :
+// CHECK: chunk.output "o" %[[ALL]]
+dgps.recurrence @vector {} {
+  %k = dgps.input "k" : <3>
+  %a = dgps.input "a" : <3>
+  %t = dgps.input "t" : <scalar>
+  %p = dgps.state "p" : <3>
+  %d = dgps.exp %a : <3>
+  %p0 = dgps.mul %d, %p : <3>, <3>
+  %seen = dgps.dot %p0, %k : <3>
+  %e = dgps.sub %t, %seen : <scalar>, <scalar>
+  %w = dgps.mul %e, %k : <scalar>, <3>
+  %p1 = dgps.add %p0, %w : <3>, <3>
+  dgps.output "o" %p1 : <3>
+  dgps.next %p, %p1 : <3>
+}
