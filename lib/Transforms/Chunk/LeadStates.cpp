@@ -1,6 +1,6 @@
 // States that a scan carries on and that need no other state, and those that hold what earlier tokens had: where each
 // chunk begins with them is found ahead of the rest, which then takes them, or in the array that they came from.
-#include "Transforms/Chunk/CarryProgram.h"
+#include "Transforms/Chunk/MoebiusMap.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "dialects/Chunk/ChunkTangents.h"
@@ -54,6 +54,9 @@ private:
   ProgramOp buildAhead(OpBuilder &builder);
   /// From chunk to chunk.
   void buildCarry(OpBuilder &builder);
+  /// Vectors and numbers of any other class that need no matrix go ahead of the matrices, chunk after chunk.
+  SmallVector<StateOp> findVectors();
+  void buildVectors(OpBuilder &builder, ArrayRef<StateOp> vectors);
   void takeStates();
   void takeWindow(StateOp state, InputOp input);
   /// What holds inputs' rows is found in their arrays; a program of its own says what such states become in the end.
@@ -89,7 +92,7 @@ static std::string countName(int64_t count) { return "tokens." + std::to_string(
 static Operation *findScan(StateOp state) {
   Value next = state.getNext().getValue();
   Operation *scan = next.getDefiningOp();
-  bool isScan = isa_and_nonnull<ScanOp, TropicalScanOp>(scan) && next == scan->getResult(1);
+  bool isScan = isa_and_nonnull<ScanOp, TropicalScanOp, MoebiusScanOp>(scan) && next == scan->getResult(1);
   return isScan && StatePath(state).operandsOnPath(scan) == SmallVector<unsigned, 3>{0} && scan->getOperand(0) == state
              ? scan
              : nullptr;
@@ -203,6 +206,10 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
       giveFactor(build, state, scan.getDecay(), scan.getLinear());
       continue;
     }
+    if (auto scan = dyn_cast<MoebiusScanOp>(copy)) {
+      giveMoebiusMap(build, state, scan);
+      continue;
+    }
     auto scan = cast<TropicalScanOp>(copy);
     Extremum extremum = scan.getExtremum();
     Value none = build.stateConstant(neutralOf(extremum), type);
@@ -268,6 +275,8 @@ void LeadSplitter::buildCarry(OpBuilder &builder) {
       carry.leave(state, carryDelay(carry, state));
     } else if (auto linear = dyn_cast<ScanOp>(findScan(state))) {
       carry.leave(state, carry.scan(state, linear.getDecay(), linear.getAngles()));
+    } else if (isa<MoebiusScanOp>(findScan(state))) {
+      carry.leave(state, applyMoebiusMap(carry, state));
     } else {
       Value offset = carry.takeOffset(state), shift = carry.take(nameFactor(state), tensorOf(state).getShape());
       auto scan = TropicalScanOp::create(carry.getInside(), state.getLoc(), carry.getStates().lookup(state), shift,
@@ -400,6 +409,46 @@ Value LeadSplitter::findInArrays(OpBuilder &builder, StateOp state) {
   return build.asState(ConcatOp::create(builder, loc, tensorOf(row), parts));
 }
 
+SmallVector<StateOp> LeadSplitter::findVectors() {
+  auto isVector = [](StateOp state) { return tensorOf(state).getRank() < 2; };
+  Block &block = program.getBody().front();
+  SmallVector<StateOp> vectors = llvm::filter_to_vector(program.getStates(), isVector);
+  auto needsOther = [&](StateOp state) {
+    return llvm::any_of(program.getStates(), [&](StateOp other) {
+      return !llvm::is_contained(vectors, other) && findDependents(block, other.getResult()).contains(state.getNext());
+    });
+  };
+  for (size_t before = 0; before != vectors.size();) {
+    before = vectors.size();
+    llvm::erase_if(vectors, needsOther);
+  }
+  // Without a matrix that they lead, they are the program's own.
+  SmallVector<Value> values(vectors.begin(), vectors.end());
+  llvm::SetVector<Operation *> dependents = findDependents(block, values);
+  bool leadsMatrix = llvm::any_of(
+      program.getStates(), [&](StateOp state) { return !isVector(state) && dependents.contains(state.getNext()); });
+  return leadsMatrix && !losesDigits(program, values) ? vectors : SmallVector<StateOp>();
+}
+
+void LeadSplitter::buildVectors(OpBuilder &builder, ArrayRef<StateOp> vectors) {
+  IRMapping copies;
+  auto result = cast<ProgramOp>(builder.clone(*program, copies));
+  result.setSymName((program.getSymName() + suffix("_vectors")).str());
+  for (Operation &op : llvm::make_early_inc_range(result.getBody().front())) {
+    auto next = dyn_cast<NextOp>(op);
+    bool isOwn = next && llvm::any_of(vectors, [&](StateOp state) {
+                   return copies.lookup(state.getResult()) == next.getState();
+                 });
+    if (isa<OutputOp, NextOp, RemainsOp>(op) && !isOwn)
+      op.erase();
+  }
+  OpBuilder inside = OpBuilder::atBlockEnd(&result.getBody().front());
+  for (StateOp state : vectors)
+    GiveOp::create(inside, state.getLoc(), state.getName(), /*whole=*/true, /*rounded=*/false,
+                   copies.lookup(state.getResult()));
+  eraseUnused<InputOp, ParamOp, StateOp, TakeOp>(result.getBody().front());
+}
+
 bool LeadSplitter::split() {
   for (StateOp state : program.getStates())
     if (leads(state))
@@ -418,11 +467,17 @@ bool LeadSplitter::split() {
     if (delays.contains(state) && !held.contains(state))
       leading.push_back(state);
   OpBuilder builder(program);
+  SmallVector<StateOp> vectors;
+  if (leading.empty() && held.empty() && windows.empty())
+    vectors = findVectors();
   if (!held.empty() || !windows.empty())
     buildHolding(builder);
   if (!leading.empty()) {
     buildAhead(builder);
     buildCarry(builder);
+  } else if (!vectors.empty()) {
+    buildVectors(builder, vectors);
+    leading = vectors;
   }
   if (!leading.empty() || !held.empty() || !windows.empty())
     takeStates();

@@ -360,6 +360,12 @@ void PhaseSplitter::findPath(ArrayRef<Value> states) {
   }
 }
 
+/// Whether other programs find in what the op leaves what a state was when each chunk began.
+static bool leavesState(Operation &op) {
+  auto give = dyn_cast<GiveOp>(op);
+  return give && give.getValue().getDefiningOp<StateOp>();
+}
+
 bool PhaseSplitter::assign() {
   if (interactionsInChain && (assignAllToChain() || block.getOps<InteractionOp>().empty()))
     return !members[Chain].empty();
@@ -390,7 +396,7 @@ bool PhaseSplitter::assign() {
     if (ofChain(op))
       need(&op, Chain);
     auto output = dyn_cast<OutputOp>(op);
-    if (output && chainOps.contains(output.getValue().getDefiningOp()))
+    if ((output && chainOps.contains(output.getValue().getDefiningOp())) || leavesState(op))
       need(&op, Chain);
   }
   for (Value value : leaving)
@@ -398,7 +404,7 @@ bool PhaseSplitter::assign() {
       need(maker, Early);
   for (Operation &op : block)
     if (auto output = dyn_cast<OutputOp>(op);
-        isa<GiveOp>(op) || (output && !chainOps.contains(output.getValue().getDefiningOp())))
+        (isa<GiveOp>(op) && !leavesState(op)) || (output && !chainOps.contains(output.getValue().getDefiningOp())))
       need(&op, Late);
   assignSums();
   for (size_t i = 0; i < leaving.size(); ++i) { // the chain may need more for what is wanted late

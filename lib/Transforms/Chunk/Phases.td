@@ -8,9 +8,10 @@ include "mlir/Pass/PassBase.td"
 //===----------------------------------------------------------------------===//
 
 def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
-  let summary = "find the states that scans carry on ahead of the rest of the program";
+  let summary = "find scalars and vectors ahead of the matrices that they lead";
   let description = [{
-    A scalar or vector state leads if one scan advances it and it depends on no other state. A state leads too if it
+    A scalar or vector state leads if one scan advances it and it depends on no other state: a `chunk.scan`, a
+    `chunk.tropical_scan` or a `chunk.moebius_scan`, of whose tokens a chunk leaves one map of the same kind. A state leads too if it
     holds a row of an earlier token (`chunk.last`, of `chunk.previous` any number of times) that depends on no state.
     A window of an input's last rows, which a loop moves by one, is no state of the program any more: its rows are found
     in the input's array, and a program `_held` says what it becomes. Rows that tokens find there by themselves are the
@@ -21,6 +22,8 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
     only the others; if it has none, its chunks are independent as well. A scan does not lead if its states enter a
     system whose solutions add up in a state without decay, because rounding them in parts would lose too many digits.
     States that need no others than these lead then, behind them: `_ahead2` and `_carry2` find these, and so on.
+    Scalars and vectors of other classes that need no matrix, and lead one, have a program `_vectors` of their own. It
+    goes from chunk to chunk and leaves what they were at the beginning of each; it has phases like any other program.
 
     Before:
     ```mlir

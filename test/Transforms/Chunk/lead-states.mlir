@@ -298,3 +298,85 @@ chunk.program @rows {} chunk 8 {
   chunk.output "o" %oldest : tensor<8x2x3xf32>
   chunk.next %w, %next : tensor<10x3xf32>
 }
+
+// -----
+
+// A quotient of two sums for each channel: of its tokens a chunk leaves what zero becomes, and two numbers that say how
+// the rest goes.
+// CHECK-LABEL: chunk.program @quotient_ahead {} chunk 8 {
+// CHECK: %[[ALL:.*]], %[[LAST:.*]] = chunk.moebius_scan %[[ZERO:.*]], (%a, %b) over(%c, %d)
+// CHECK: %[[BEFORE:.*]] = chunk.previous %[[ZERO]], %[[ALL]]
+// CHECK: %[[MOVED:.*]] = chunk.map mul %c, %[[BEFORE]]
+// CHECK: %[[UNDER:.*]] = chunk.map add %[[MOVED]], %d
+// CHECK: %[[SLOPES:.*]] = chunk.cumulative_decay before linear(%[[SLOPE:.*]])
+// CHECK: chunk.give "P.offset"
+// CHECK: %[[TOTAL:.*]] = chunk.cumulative_decay total linear(%[[SLOPE]])
+// CHECK: chunk.give "P.map" %[[TOTAL]]
+// CHECK: chunk.give "P.curve"
+// CHECK-LABEL: chunk.program @quotient_carry {} chunk 8 {
+// CHECK: %P = chunk.state "P" : tensor<3xf32>
+// CHECK: chunk.take "P.curve" : tensor<1x3xf32>
+// CHECK: chunk.give "P" whole %P : tensor<3xf32>
+// CHECK-LABEL: chunk.program @quotient {} chunk 8 {
+// CHECK: %P = chunk.take "P" whole : tensor<3xf32>
+// CHECK: chunk.moebius_scan %P, (%a, %b) over(%c, %d)
+chunk.program @quotient {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %a = chunk.input "a" : tensor<8x3xf32>
+  %b = chunk.input "b" : tensor<8x3xf32>
+  %c = chunk.input "c" : tensor<8x3xf32>
+  %d = chunk.input "d" : tensor<8x3xf32>
+  %P = chunk.state "P" : tensor<3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %all, %last = chunk.moebius_scan %P, (%a, %b) over (%c, %d) : tensor<3xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %all : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %P, %last : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
+// A vector that no scan carries on goes from chunk to chunk by itself, and leaves what it was at the beginning of each.
+// CHECK-LABEL: chunk.program @rule_vectors {} chunk 8 {
+// CHECK-NOT: chunk.state "S"
+// CHECK: %p = chunk.state "p" : tensor<3xf32>
+// CHECK-NOT: chunk.output
+// CHECK: chunk.next %p
+// CHECK: chunk.give "p" whole %p : tensor<3xf32>
+// CHECK-LABEL: chunk.program @rule {} chunk 8 {
+// CHECK: %p = chunk.take "p" whole : tensor<3xf32>
+// CHECK: %S = chunk.state "S" : tensor<2x3xf32>
+
+// What other programs find of it is the chain's.
+// PHASES-LABEL: chunk.program @rule_vectors_early {} chunk 8
+// PHASES: chunk.interaction %k, %k strict
+// PHASES-LABEL: chunk.program @rule_vectors_chain {} chunk 8
+// PHASES-NOT: chunk.interaction
+// PHASES: chunk.give "p" whole %p : tensor<3xf32>
+chunk.program @rule {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %t = chunk.input "t" : tensor<8x1xf32>
+  %p = chunk.state "p" : tensor<3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %row = chunk.reshape_state %p : tensor<3xf32> to tensor<1x3xf32>
+  %seen = chunk.read %k, %row : tensor<8x3xf32>, tensor<1x3xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %error = chunk.map sub %t, %seen : tensor<8x1xf32>, tensor<8x1xf32>
+  %T = chunk.inverse %L : tensor<8x8xf32>
+  %U = chunk.apply %T, %error : tensor<8x8xf32>, tensor<8x1xf32>
+  %row1 = chunk.advance %row, %U, %k : tensor<1x3xf32>, tensor<8x1xf32>, tensor<8x3xf32>
+  %p1 = chunk.reshape_state %row1 : tensor<1x3xf32> to tensor<3xf32>
+  %u = chunk.extract %U[0] : tensor<8x1xf32>
+  %written = chunk.map mul %u, %k : tensor<8xf32>, tensor<8x3xf32>
+  %all, %last = chunk.scan %p, %written : tensor<3xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %all : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %p, %p1 : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
