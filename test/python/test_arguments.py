@@ -30,7 +30,7 @@ STATE = numpy.zeros((2, 4, 8, 16), FLOAT)
 MISTAKES = [
     ("missing", lambda i: {n: a for n, a in i.items() if n != "beta"}, "the input 'beta' is missing"),
     ("None", change("k", lambda a: None), "the input 'k' is missing"),
-    ("unknown", lambda i: {**i, "gamma": i["g"]}, "there is no argument 'gamma'; there are q, k, v, g, beta, initial, final, out, offsets, states_transposed, kept_bytes, group, layout, pool, state_indices, final_indices, token_indices, accepted, replayed, interval, interval_indices, positions"),
+    ("unknown", lambda i: {**i, "gamma": i["g"]}, "there is no argument 'gamma'; there are q, k, v, g, beta, initial, final, out, offsets, states_transposed, kept_bytes, group, layout, pool, state_indices, final_indices, token_indices, accepted, replayed, interval, interval_indices, positions, parents"),
     ("misspelt", lambda i: {**i, "bta": i["g"]}, "there is no argument 'bta'; did you mean 'beta'?"),
     ("list", change("q", lambda a: a.tolist()), "the input 'q' is no array: a list; write numpy.asarray(q, 'float32')"),
     ("float64", change("v", lambda a: a.astype(float)), "the input 'v' has elements of float64; there are kernels for float32, bfloat16 and float16; write v.astype('float32')"),
