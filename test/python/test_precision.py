@@ -46,7 +46,7 @@ def test_what_is_asked_for_counts_more():
         assert precision.choose(gdn, [OnGPU()], {}) is gdn and gdn.precision == asked
         assert gdn.request(SIZES, "float32", target="sm_90a").precision == asked
         assert gdn.request(SIZES, "float32").precision == "exact"  # of a processor
-    with pytest.raises(recur.CompileError, match="--precision: unknown value 'half'"):
+    with pytest.raises(recur.CompileError, match="precision: unknown value 'half'; known are exact, tf32"):
         gdn.with_options(precision="half")
 
 

@@ -168,7 +168,7 @@ def test_messages_after_calls(gdn, long_way):
         ({"out": torch.zeros(2, 70, 4, 9)}, "out: the output 'o' has the shape [2, 70, 4, 9]; it will be [2, 70, 4, 8]"),
         ({"initial": {"R": state}}, "initial names 'R', which is none of S"),
         ({"final": None, "initial": state[:1]}, "B is 1 in 'S', but 2 in 'q'; it is [B, H, ...]"),
-        ({"w": state}, "there is no argument 'w'; there are q, k, v, g, beta, initial, final, out, offsets, states_transposed, kept_bytes, group, layout, pool, state_indices, final_indices, token_indices, accepted, replayed, interval, interval_indices, positions"),
+        ({"w": state}, "there is no argument 'w'; there are q, k, v, g, beta, initial, final, out, offsets, states_transposed, kept_bytes, group, layout, pool, state_indices, final_indices, token_indices, accepted, replayed, interval, interval_indices, positions, parents"),
     ]
     for changed, message in spoilt:
         with pytest.raises(recur.ArgumentError) as raised:
