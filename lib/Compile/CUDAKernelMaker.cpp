@@ -158,7 +158,7 @@ Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
       if (kernel.isStep)
         fitStep(*pipeline.target.gpu, tiles, launch);
     }
-    if (kernel.isStep && !program.getInputs().empty())
+    if (kernel.isStep && pipeline.trees && !program.getInputs().empty())
       addTrees(*kernel.tiles, kernel.plan);
     Error error = lower(kernel);
     bool isPlain = kernel.plan.form == CUDAForm::Plain;

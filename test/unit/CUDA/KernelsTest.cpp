@@ -26,6 +26,7 @@ struct Case {
   std::string path;
   DataType type;
   Dims dims;
+  bool trees = false; // the kernel for them is made too
   std::string getName() const {
     return std::filesystem::path(path).stem().string() + "_" + ::getName(type).str() + "_" + std::to_string(dims.k);
   }
@@ -36,7 +37,8 @@ std::vector<Case> listCases() {
   for (const test::NumberedExample &example : test::listNumberedExamples()) {
     if (std::getenv("RECUR_GPU_CASES") || test::takesTurn(example, 1, 2))
       cases.push_back({example.path, DataType::F32, Dims{16, 10}});
-    cases.push_back({example.path, DataType::BF16, {128, 128}});
+    // That for trees does with the state what the one for chains does: every third example has both in an ordinary run.
+    cases.push_back({example.path, DataType::BF16, {128, 128}, test::takesTurn(example, 0, 3)});
   }
   // With twice as many keys as dims say, which are more than a product of a warpgroup has columns.
   for (const std::string &path : test::listExamples())
@@ -151,6 +153,7 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   PipelineOptions pipeline;
   pipeline.target = *findTarget("sm_90a");
   pipeline.dataTypes = GetParam().type;
+  pipeline.trees = GetParam().trees;
   compile::Listings listings;
   auto kernels = compile::compileKernels(recurrence, pipeline, {}, listings);
   ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
@@ -222,6 +225,7 @@ PipelineOptions chooseGradient(DataType type) {
   pipeline.dataTypes = type;
   pipeline.backward = true;
   pipeline.plan = Plan::Step;
+  pipeline.trees = false;
   return pipeline;
 }
 
