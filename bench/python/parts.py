@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 
 import recur
-from recur import distributed, torch as tensors
+from recur import distributed, part_run, shares, torch as tensors
 from recur.summary_calls import PartCall, obtain
 
 NAMES = ["gated_delta_net", "kda", "mamba2", "pgdn"]
@@ -51,7 +51,7 @@ def draw(recurrence, tokens, heads, dtype, device, seed=0, gates=0.1):
 
 
 @dataclass(frozen=True)
-class AllHere(distributed.Layout):
+class AllHere(shares.Layout):
     """All parts are of one process, in order."""
 
     parts: int = 1
@@ -84,14 +84,12 @@ class NoExchange:
 
 def plan_parts(recurrence, arrays, parts):
     """The recurrence with all its states, and a plan of so many parts."""
-    target = tensors.find_target(recurrence, arrays[0])
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
-        types = distributed.read_types(arrays)
-        whole = distributed.REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(arrays), types, target)]
+        whole = tensors.find_whole(recurrence, arrays)
     layout = AllHere("parts", 1, parts)
-    shares = tuple(distributed.share_out(layout.count_tokens([arrays[0].shape[1]]), None))
-    return whole, distributed._Plan(NoExchange(), layout, tuple(distributed.Part(i, shares, False) for i in range(parts)))
+    everyone = tuple(shares.share_out(layout.count_tokens([arrays[0].shape[1]]), None))
+    return whole, part_run.Plan(NoExchange(), layout, tuple(shares.Part(i, everyone, False) for i in range(parts)))
 
 
 def compute_parts(recurrence, arrays, parts):
@@ -112,16 +110,16 @@ def make_parts(recurrence, arrays, parts, is_derived):
     def run():
         runs = []
         for part, cut in zip(plan.parts, cuts):
-            runs.append(distributed._Run(whole, plan, part, distributed._cut(arrays, inputs, cut), is_derived))
+            runs.append(part_run.Run(whole, plan, part, distributed._cut(arrays, inputs, cut), is_derived))
             runs[-1].wanted = [True] * len(arrays) if is_derived else None
         with torch.no_grad():
-            made = distributed.exchange_together(plan.processes, plan.layout, [one.forward(none) for one in runs])
+            made = part_run.exchange_together(plan.processes, plan.layout, [one.forward(none) for one in runs])
             if is_derived:
                 asked = [
                     one.backward(none, [torch.ones_like(x) for x in outputs], none, [True] * len(arrays))
                     for one, (outputs, _) in zip(runs, made)
                 ]
-                distributed.exchange_together(plan.processes, plan.layout, asked)
+                part_run.exchange_together(plan.processes, plan.layout, asked)
 
     return run
 

@@ -42,7 +42,7 @@ COLORS = ["#cc2233", "#3366cc", "#118855", "#aa7711"]
 @contextlib.contextmanager
 def counting(total):
     """Counts what this process sends."""
-    from recur.distributed import Processes
+    from recur.processes import Processes
 
     gather, pass_on, share = Processes.gather, Processes.pass_on, Processes.share
 

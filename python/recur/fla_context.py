@@ -38,21 +38,21 @@ def build(
     import torch
     import torch.distributed as dist
 
-    from . import distributed
+    from .shares import LAYOUTS, Layout, share_out
 
     del use_tf32x3_affine_chain
-    if layout not in distributed.LAYOUTS:
-        raise ArgumentError(f"build_cp_context: layout is one of {', '.join(distributed.LAYOUTS)}, and not {layout!r}")
+    if layout not in LAYOUTS:
+        raise ArgumentError(f"build_cp_context: layout is one of {', '.join(LAYOUTS)}, and not {layout!r}")
     offsets = torch.as_tensor(cu_seqlens if cu_seqlens_cpu is None else cu_seqlens_cpu)
     whole = tuple(int(offset) for offset in offsets.tolist())
     rank, count = dist.get_rank(group), dist.get_world_size(group)
-    lies = distributed.Layout(layout, count)
+    lies = Layout(layout, count)
     parts = count * lies.pieces
     if not whole or whole[-1] % parts:
         total = whole[-1] if whole else 0
         raise ArgumentError(f"build_cp_context: {total} tokens cannot be cut into {parts} parts of one length; pad the last sequence")
     size = whole[-1] // parts
-    shares = distributed.share_out([size] * parts, whole)
+    shares = share_out([size] * parts, whole)
     own = [shares[part] for part in lies.list_parts(rank)]
     ends = list(own[0].offsets)
     for share in own[1:]:

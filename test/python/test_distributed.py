@@ -17,7 +17,9 @@ if not torch.distributed.is_available():
 import torch.multiprocessing as multiprocessing  # noqa: E402
 
 import recur  # noqa: E402
-from recur import distributed, summary_calls  # noqa: E402
+from recur import distributed, scale, summary_calls  # noqa: E402
+from recur.processes import Processes  # noqa: E402
+from recur.shares import share_out  # noqa: E402
 
 SHARED_OUT = [name for name in NAMES if name not in WITHOUT]
 #: In the ordinary run; RECUR_TEST_ALL=1 takes all of them, of which each compiles a gradient.
@@ -204,7 +206,7 @@ def test_packed_sequences_whose_ends_fall_anywhere(name, ends, cuts):
 
 def hold_otherwise(rank, count, way, work, *words):
     """The same where summaries are exchanged in a way that a call of this size would not choose."""
-    distributed.scale.choose_exchange = lambda ranks, heads, maps, states: way
+    scale.choose_exchange = lambda ranks, heads, maps, states: way
     work(rank, count, *words)
 
 
@@ -247,7 +249,7 @@ def test_a_call_keeps_nothing_that_it_applied():
 
 
 def test_the_exchange_follows_from_sizes():
-    choose, large = distributed.scale.choose_exchange, 1 << 22
+    choose, large = scale.choose_exchange, 1 << 22
     assert [choose(ranks, 64, large, large) for ranks in (2, 4, 8, 64, 1024)] == ["all-gather", *["heads"] * 3, "scan"]
     assert choose(64, 64, 1 << 10, 1 << 10) == "all-gather"
     assert choose(64, 1, large, large) == "scan"
@@ -465,7 +467,7 @@ class Group:
 @pytest.mark.parametrize("devices, place", [(("cpu",), "cpu"), (("cpu", "cuda"), "cpu"), (("cuda",), "cuda"), ((), "cpu")])
 def test_processes_compare_what_they_give_where_the_group_can(devices, place):
     """Also those of a call that is refused: the others would wait for them in vain."""
-    processes = object.__new__(distributed.Processes)
+    processes = object.__new__(Processes)
     processes.group = Group(*devices)
     assert processes.find_place([None, torch.zeros(1)]) == torch.device(place)
 
@@ -506,8 +508,8 @@ def test_without_processes():
 
 
 def test_shares():
-    shares = distributed.share_out([5, 0, 5], None)
+    shares = share_out([5, 0, 5], None)
     assert [share.is_inside for share in shares] == [False, True, False]
-    shares = distributed.share_out([4, 4, 4], [0, 2, 2, 6, 12])
+    shares = share_out([4, 4, 4], [0, 2, 2, 6, 12])
     assert [(share.first, share.last, share.offsets) for share in shares] == [(0, 3, (0, 2, 2, 4)), (2, 4, (0, 2, 4)), (3, 4, (0, 4))]
     assert [(share.begins_inside, share.ends_inside) for share in shares] == [(False, True), (True, True), (True, False)]
