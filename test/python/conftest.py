@@ -63,6 +63,13 @@ def draw(seed=0, B=2, T=70, H=4, Hq=2, K=16, V=8):
     return {"q": normal(B, T, Hq, K), "k": k, "v": normal(B, T, H, V), "g": -abs(normal(B, T, H)), "beta": beta}
 
 
+def draw_layer(layer, B, T):
+    """Inputs and params of a recurrence for two heads, of which each side that is left open has four channels, by their names."""
+    random = numpy.random.default_rng(1)
+    inputs = {v.name: random.standard_normal((B, T, 2, *[4] * len(v.shape)), dtype=FLOAT) for v in layer.declaration.inputs}
+    return inputs, {v.name: random.standard_normal((2, *[4] * len(v.shape)), dtype=FLOAT) for v in layer.declaration.params}
+
+
 @pytest.fixture
 def inputs():
     return draw()

@@ -9,7 +9,7 @@ import numpy
 import pytest
 import test_fla
 import test_starts
-from conftest import FLOAT, draw, error_of, run_python
+from conftest import draw, draw_layer, error_of, run_python
 from test_golden import GOLDEN, NAMES, call, read, read_dims
 
 import recur
@@ -142,9 +142,8 @@ def test_states_go_in_and_out(gdn, inputs, transposed):
 
 def test_delays(inputs):
     layer = recur.library.qwen3_next_layer
-    random = numpy.random.default_rng(1)
-    given = {v.name: random.standard_normal((1, 9, 2, 4)[: 3 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.inputs}
-    params = put({v.name: random.standard_normal((2, 4, 4)[: 1 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.params})
+    given, params = draw_layer(layer, 1, 9)
+    params = put(params)
     given = put(given)
     _, states = layer(**{n: x[:, :5] for n, x in given.items()}, **params, final=True)
     rest, states = layer(**{n: x[:, 5:] for n, x in given.items()}, **params, initial=states, final=True)

@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from conftest import FLOAT, error_of
+from conftest import FLOAT, draw_layer, error_of
 
 import recur
 
@@ -47,9 +47,7 @@ def test_rows_of_packed_sequences_lie_one_behind_another(gdn, inputs):
 
 def test_several_states_and_those_of_delays_are_mappings():
     layer = recur.library.qwen3_next_layer
-    random = numpy.random.default_rng(1)
-    given = {v.name: random.standard_normal((1, 5, 2, 4)[: 3 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.inputs}
-    params = {v.name: random.standard_normal((2, 4, 4)[: 1 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.params}
+    given, params = draw_layer(layer, 1, 5)
     *_, rows, last = layer.keep(**given, **params)
     assert rows.keys() == last.keys() and "k_back3" in rows
     before = layer(**take_first(given, 3), **params, final=True)[-1]

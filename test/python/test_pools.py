@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from conftest import FLOAT, draw
+from conftest import FLOAT, draw, draw_layer
 
 import recur
 
@@ -82,9 +82,7 @@ def test_states_that_start_otherwise_than_as_zero():
 
 def test_lines_of_delays_are_states_like_others():
     layer = recur.library.qwen3_next_layer.with_options(quick=True)
-    random = numpy.random.default_rng(1)
-    given = {v.name: random.standard_normal((2, 5, 2, 4)[: 3 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.inputs}
-    params = {v.name: random.standard_normal((2, 4, 4)[: 1 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.params}
+    given, params = draw_layer(layer, 2, 5)
     *_, states = layer(**given, **params, final=True)
     pools = {name: numpy.concatenate([state] * 4) for name, state in states.items()}
     o, last = layer(**given, **params, initial={name: pool[ROWS] for name, pool in pools.items()}, final=True)

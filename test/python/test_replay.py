@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from conftest import FLOAT
+from conftest import FLOAT, draw_layer
 from test_pools import draw_pool, take
 
 import recur
@@ -78,9 +78,7 @@ def test_packed_sequences_have_different_numbers_of_tokens(gdn, inputs):
 
 def test_lines_of_delays_are_states_like_others():
     layer = recur.library.qwen3_next_layer.with_options(quick=True)
-    random = numpy.random.default_rng(1)
-    given = {v.name: random.standard_normal((2, TOKENS, 2, 4)[: 3 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.inputs}
-    params = {v.name: random.standard_normal((2, 4, 4)[: 1 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.params}
+    given, params = draw_layer(layer, 2, TOKENS)
     *_, states = layer(**given, **params, final=True)
     start = {name: numpy.concatenate([state] * 4)[:POOL] for name, state in states.items()}
     pool, counts = {name: array.copy() for name, array in start.items()}, numpy.array([3, 1])

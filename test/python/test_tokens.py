@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from conftest import FLOAT, draw
+from conftest import FLOAT, draw_layer
 from test_pools import draw_pool, take
 
 import recur
@@ -91,9 +91,7 @@ def test_packed_sequences_have_as_many_tokens_as_they_like(gdn, inputs):
 
 def test_lines_of_delays_are_states_like_others():
     layer = recur.library.qwen3_next_layer.with_options(quick=True)
-    random = numpy.random.default_rng(1)
-    given = {v.name: random.standard_normal((2, 3, 2, 4)[: 3 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.inputs}
-    params = {v.name: random.standard_normal((2, 4, 4)[: 1 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.params}
+    given, params = draw_layer(layer, 2, 3)
     *_, states = layer(**given, **params, final=True)
     pool = {name: numpy.concatenate([state] * 5)[:POOL] for name, state in states.items()}
     want, after = go_one_by_one(lambda **rest: layer(**params, **rest), given, pool, ROWS, TRIED)
