@@ -1,16 +1,11 @@
 #include "Analysis/ChannelCarry.h"
+#include "Analysis/WholeTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace recur::tile;
 using namespace recur::analysis;
-
-Value recur::analysis::getWholeTile(Value tile) {
-  while (auto view = tile.getDefiningOp<ViewOp>())
-    tile = view.getSource();
-  return tile;
-}
 
 static bool isConstant(Value number, int64_t wanted) {
   APInt known;

@@ -23,7 +23,4 @@ std::optional<ChannelCarry> findChannelCarry(tile::KernelOp kernel);
 /// How many channels such a kernel has, whatever its threads; 0 where it is none.
 int64_t countCarriedChannels(tile::KernelOp kernel);
 
-/// The tile of which this one is another shape.
-mlir::Value getWholeTile(mlir::Value tile);
-
 } // namespace recur::analysis

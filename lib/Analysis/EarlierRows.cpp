@@ -1,16 +1,11 @@
 #include "Analysis/EarlierRows.h"
+#include "Analysis/WholeTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace recur::tile;
 using namespace recur::analysis;
-
-static Value wholeOf(Value tile) {
-  while (auto view = tile.getDefiningOp<ViewOp>())
-    tile = view.getSource();
-  return tile;
-}
 
 namespace {
 /// A loop that copies one row in each step.
@@ -37,7 +32,7 @@ static std::optional<CopiedRow> matchCopiedRow(scf::ForOp loop) {
                  tileOf(from).getSize(0) == 1 && tileOf(to).getSize(0) == 1;
   if (!areRows)
     return std::nullopt;
-  return CopiedRow{loop, wholeOf(from), from.getRow(), wholeOf(to), to.getRow()};
+  return CopiedRow{loop, getWholeTile(from), from.getRow(), getWholeTile(to), to.getRow()};
 }
 
 /// Whether the sum is one of these two, in either order.
@@ -80,7 +75,7 @@ std::optional<EarlierRows> recur::analysis::matchEarlierRows(scf::IfOp op) {
   found.there = moves.getUpperBound();
   auto sum = put.fromRow.getDefiningOp<arith::AddIOp>();
   if (!sum || put.toRow != puts.getInductionVar() || puts.getUpperBound() != found.missing ||
-      put.from != wholeOf(found.given.getTile()) || moved.from != found.tile || moved.to != found.tile ||
+      put.from != getWholeTile(found.given.getTile()) || moved.from != found.tile || moved.to != found.tile ||
       !isSum(moved.toRow, moved.fromRow, found.missing))
     return std::nullopt;
   if (sum.getLhs() != puts.getInductionVar() && sum.getRhs() != puts.getInductionVar())

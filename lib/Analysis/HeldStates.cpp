@@ -1,5 +1,5 @@
 #include "Analysis/HeldStates.h"
-#include "Analysis/ChannelCarry.h"
+#include "Analysis/WholeTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"

@@ -1,4 +1,5 @@
 #include "Analysis/RunningSum.h"
+#include "Analysis/WholeTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -25,12 +26,6 @@ std::optional<RunningSum> analysis::matchRunningSum(ScanOp scan) {
   return RunningSum{step.getArgNumber(), sum, takesRunning};
 }
 
-static Value rootOf(Value tile) {
-  while (auto view = tile.getDefiningOp<ViewOp>())
-    tile = view.getSource();
-  return tile;
-}
-
 /// Whether the caller's data have 16 bits.
 static bool isRounded(ScanOp scan) {
   auto kernel = scan->getParentOfType<KernelOp>();
@@ -53,7 +48,7 @@ std::optional<RunningSum> analysis::matchBlockSum(ScanOp scan) {
     return std::nullopt;
   // Sums of rows that have met what is no number are made anew, of inputs that are still there.
   for (Value given : {Value(scan.getAll()), Value(scan.getLast())}) {
-    auto isGiven = [&](Value input) { return rootOf(input) == rootOf(given); };
+    auto isGiven = [&](Value input) { return getWholeTile(input) == getWholeTile(given); };
     if (given && (tileOf(given).getShape().back() != type.getSize(1) || llvm::any_of(scan.getInputs(), isGiven)))
       return std::nullopt;
   }

@@ -1,6 +1,7 @@
 #include "Analysis/StateChain.h"
 #include "Analysis/KernelGPU.h"
 #include "Analysis/RunningNumbers.h"
+#include "Analysis/WholeTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -26,13 +27,8 @@ private:
     unsigned number; // of the load, interaction or value; of a state, how many advances made it
     double constant = 0;
   };
-  static Value whole(Value tile) {
-    while (auto view = tile.getDefiningOp<ViewOp>())
-      tile = view.getSource();
-    return tile;
-  }
   const Content *contentOf(Value tile) const {
-    auto found = contents.find(whole(tile));
+    auto found = contents.find(getWholeTile(tile));
     return found != contents.end() ? &found->second : nullptr;
   }
   const Content *contentOf(Value tile, Kind kind) const {
@@ -124,12 +120,12 @@ bool ChainFinder::takeAround(Operation &op) {
       return take(load); // a param: each chunk has it in its stage
     bool isOnly = !chain.initial && !chain.loop;
     chain.initial = load;
-    state = whole(load.getTile());
+    state = getWholeTile(load.getTile());
     chain.keys = tileOf(state).getShape().back();
     return isOnly && tileOf(state).getRank() == 2 && isState(state);
   }
   if (auto store = dyn_cast<StoreOp>(op)) {
-    bool isOnly = !chain.final && chain.loop && whole(store.getTile()) == state;
+    bool isOnly = !chain.final && chain.loop && getWholeTile(store.getTile()) == state;
     chain.final = store;
     return isOnly;
   }
@@ -235,8 +231,9 @@ bool ChainFinder::takeSteps(LoadOp op) {
 /// Numbers that each chunk has in its stage.
 const ChainFinder::Content *ChainFinder::numberOf(Value tile) const {
   TileType type = tileOf(tile);
-  return type.getRank() == 1 && type.getElementType().isF32() && whole(tile) == tile ? contentOf(tile, Kind::Loaded)
-                                                                                     : nullptr;
+  return type.getRank() == 1 && type.getElementType().isF32() && getWholeTile(tile) == tile
+             ? contentOf(tile, Kind::Loaded)
+             : nullptr;
 }
 
 /// Numbers in a tile of the stage: a new one, or one that nobody has read but those that make numbers.
@@ -290,14 +287,14 @@ bool ChainFinder::takeInteraction(ProductOp op) {
 /// it.
 bool ChainFinder::takeOfInteraction(MapOp op) {
   const Content *from = op.getInputs().empty() ? nullptr : contentOf(op.getInputs()[0], Kind::Interaction);
-  if (!from || op.getBlocks() || whole(op.getResult()) != op.getResult())
+  if (!from || op.getBlocks() || getWholeTile(op.getResult()) != op.getResult())
     return false;
   unsigned number = from->number;
   StateChain::Interaction &interaction = chain.interactions[number];
   ArrayRef<int64_t> shape = tileOf(op.getInputs()[0]).getShape();
   TileType type = tileOf(op.getResult());
   bool isRounded = type.getElementType().isBF16(), isOwn = op.getResult() == op.getInputs()[0];
-  if (interaction.result || whole(op.getInputs()[0]) != op.getInputs()[0] || type.getShape() != shape ||
+  if (interaction.result || getWholeTile(op.getInputs()[0]) != op.getInputs()[0] || type.getShape() != shape ||
       (!isRounded && !type.getElementType().isF32()) || (!isOwn && contents.contains(op.getResult())))
     return false;
   for (auto [input, dims] : llvm::drop_begin(llvm::zip(op.getInputs(), op.getDims()))) {
@@ -329,7 +326,7 @@ bool ChainFinder::takeOfState(MapOp op) {
   bool isCopy = op.getInputs().size() == 1 && !op.getBlocks() && op.getDims().size() == 1 &&
                 yield.getValues()[0] == op.getBody().getArgument(0) &&
                 cast<DenseI64ArrayAttr>(op.getDims()[0]).asArrayRef() == ArrayRef<int64_t>{0, 1};
-  if (!isCopy || whole(op.getResult()) != op.getResult())
+  if (!isCopy || getWholeTile(op.getResult()) != op.getResult())
     return false;
   const Content *from = contentOf(op.getInputs()[0], Kind::State);
   if (!from || !isState(op.getInputs()[0]))
@@ -348,8 +345,8 @@ bool ChainFinder::takeOfState(MapOp op) {
 bool ChainFinder::takeConstant(MapOp op) {
   auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
   FloatAttr number;
-  if (!op.getInputs().empty() || whole(op.getResult()) != op.getResult() || tileOf(op.getResult()).getExtent() != 1 ||
-      !matchPattern(yield.getValues()[0], m_Constant(&number)))
+  if (!op.getInputs().empty() || getWholeTile(op.getResult()) != op.getResult() ||
+      tileOf(op.getResult()).getExtent() != 1 || !matchPattern(yield.getValues()[0], m_Constant(&number)))
     return false;
   contents[op.getResult()] = {Kind::Constant, 0, number.getValueAsDouble()};
   return true;
@@ -359,7 +356,7 @@ std::optional<Operand> ChainFinder::valuesOf(Value tile) {
   const Content *content = contentOf(tile);
   if (!content || !isOfValues(tile))
     return std::nullopt;
-  if (content->kind == Kind::Value && whole(tile) == tile)
+  if (content->kind == Kind::Value && getWholeTile(tile) == tile)
     return Operand{Operand::Value, content->number};
   if (content->kind != Kind::Loaded || !isFactor(tile) || !isAsLoaded(tile, *content))
     return std::nullopt;
@@ -374,18 +371,18 @@ std::optional<Operand> ChainFinder::numberOfRow(Value tile, int64_t rows) {
     return std::nullopt;
   if (content->kind == Kind::Constant)
     return Operand{Operand::Constant, 0, content->constant};
-  TileType type = tileOf(whole(tile));
+  TileType type = tileOf(getWholeTile(tile));
   bool isOfRows = type.getRank() == 1 && type.getSize(0) == rows, isOne = type.getExtent() == 1;
   if (content->kind != Kind::Loaded || !type.getElementType().isF32() || (!isOfRows && !isOne))
     return std::nullopt;
-  used.insert(whole(tile));
+  used.insert(getWholeTile(tile));
   return Operand{Operand::Load, content->number};
 }
 
 bool ChainFinder::make(Value tile, Step step) {
   TileType type = tileOf(tile);
   const Content *before = contentOf(tile);
-  if (whole(tile) != tile || !isOfValues(tile) || (before && before->kind != Kind::Value) ||
+  if (getWholeTile(tile) != tile || !isOfValues(tile) || (before && before->kind != Kind::Value) ||
       !(type.getElementType().isBF16() || type.getElementType().isF32()))
     return false;
   step.value = unsigned(chain.values.size());
@@ -477,7 +474,7 @@ bool ChainFinder::takeAdvance(ProductOp op) {
   const Content *before = op.getPlus() ? contentOf(op.getPlus(), Kind::State) : nullptr;
   bool isPlain = before && before->number == advances && !op.getRightTransposed() && !op.getRowScale() &&
                  !op.getLeftTriangle() && !op.getResultTriangle() && isState(op.getResult()) &&
-                 whole(op.getResult()) == op.getResult();
+                 getWholeTile(op.getResult()) == op.getResult();
   if (!isPlain)
     return false;
   int64_t rows = op.getLeft().getType().getSize(0);
@@ -488,11 +485,11 @@ bool ChainFinder::takeAdvance(ProductOp op) {
   Step step{StepKind::Advance, op, {}, keys->number, {*values}, {}, {}};
   if (Value scale = op.getColumnScale()) {
     const Content *loaded = contentOf(scale, Kind::Loaded);
-    int64_t count = tileOf(whole(scale)).getShape().back();
+    int64_t count = tileOf(getWholeTile(scale)).getShape().back();
     if (!loaded || !tileOf(scale).getElementType().isF32() || chain.loads[loaded->number].isOfRows() ||
         chain.loads[loaded->number].isRows() || (count != 1 && count != chain.keys))
       return false;
-    used.insert(whole(scale));
+    used.insert(getWholeTile(scale));
     step.scale = Operand{Operand::Load, loaded->number};
   }
   chain.steps.push_back(std::move(step));
@@ -515,7 +512,7 @@ bool ChainFinder::take(StoreOp op) {
   if (op.getArray().getType().getElementType().isF32() != chain.tf32)
     return false;
   const Content *value = contentOf(op.getTile(), Kind::Value);
-  if (!value || whole(op.getTile()) != op.getTile() || chain.values[value->number].stored)
+  if (!value || getWholeTile(op.getTile()) != op.getTile() || chain.values[value->number].stored)
     return false;
   chain.values[value->number].stored = unsigned(chain.stored.size());
   chain.stored.push_back({op, chain.values[value->number].rows});

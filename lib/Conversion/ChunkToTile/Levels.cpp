@@ -4,6 +4,7 @@
 // are apart wait less if they stand side by side: a running sum of one warp, for example, and products of all warps. So
 // an op's level is one more than the highest of those that it needs something of, or as high where each thread needs
 // but its own registers, and ops go in the order of their levels.
+#include "Analysis/WholeTile.h"
 #include "Conversion/ChunkToTile/Planner.h"
 #include "Conversion/ChunkToTile/Uses.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -14,12 +15,6 @@ using namespace mlir;
 using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
-
-static Value rootOf(Value tile) {
-  while (auto view = tile.getDefiningOp<ViewOp>())
-    tile = view.getSource();
-  return tile;
-}
 
 static bool onlyReads(Operation *op, Value memory) {
   return llvm::TypeSwitch<Operation *, bool>(op)
@@ -38,7 +33,7 @@ SmallVector<TileUse> conversion::findUses(Operation *op) {
   SmallVector<TileUse> uses;
   for (Value value : op->getOperands())
     if (isa<TileType>(value.getType()))
-      uses.push_back({rootOf(value), !onlyReads(op, value)});
+      uses.push_back({analysis::getWholeTile(value), !onlyReads(op, value)});
   return uses;
 }
 

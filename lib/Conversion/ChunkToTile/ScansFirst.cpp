@@ -4,18 +4,13 @@
 // scan is, they wait for no barrier of their own, and what was loaded is in use no longer behind the interactions: the
 // next chunk's rows can come into its place while this chunk's inverse is made.
 #include "Analysis/RunningSum.h"
+#include "Analysis/WholeTile.h"
 #include "Conversion/ChunkToTile/Planner.h"
 
 using namespace mlir;
 using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
-
-static Value rootOf(Value tile) {
-  while (auto view = tile.getDefiningOp<ViewOp>())
-    tile = view.getSource();
-  return tile;
-}
 
 /// The users of a tile and of its parts in other shapes.
 static void collectUsers(Value tile, SmallVectorImpl<Operation *> &users) {
@@ -44,7 +39,7 @@ static llvm::DenseSet<Value> findLoaded(Block &chunk) {
     if (!isa<ViewOp>(op))
       for (Value operand : op->getOperands())
         if (!isRead(operand))
-          loaded.erase(rootOf(operand));
+          loaded.erase(analysis::getWholeTile(operand));
   });
   return loaded;
 }
@@ -59,7 +54,7 @@ static bool areKnownAt(Operation *to, ValueRange values) {
 /// Whether a load fills the tile before that op, and none behind it.
 static bool isLoadedBefore(Operation *to, Value tile) {
   SmallVector<Operation *> users;
-  collectUsers(rootOf(tile), users);
+  collectUsers(analysis::getWholeTile(tile), users);
   return llvm::all_of(users, [&](Operation *user) {
     return !isa<LoadOp>(user) || (user->getBlock() == to->getBlock() && user->isBeforeInBlock(to));
   });
@@ -73,7 +68,7 @@ static bool canMove(ScanOp scan, Operation *to, const llvm::DenseSet<Value> &loa
     if (!isa<TileType>(operand.getType()) || llvm::is_contained(scan.getInputs(), operand))
       continue;
     SmallVector<Operation *> users;
-    collectUsers(rootOf(operand), users);
+    collectUsers(analysis::getWholeTile(operand), users);
     for (Operation *user : users)
       if (user != scan && (user->getBlock() != scan->getBlock() || user->isBeforeInBlock(scan)))
         return false;
@@ -127,7 +122,7 @@ void conversion::putScansFirst(Block &chunk) {
       early.insert(early.begin() + ptrdiff_t(place++), scan);
       SmallVector<Operation *> users;
       if (scan.getAll())
-        collectUsers(rootOf(scan.getAll()), users);
+        collectUsers(analysis::getWholeTile(scan.getAll()), users);
       for (Operation *user : users)
         if (auto of = dyn_cast<StoreOp>(user);
             of && store && users.size() == 2 && areKnownAt(store, of->getOperands())) {

@@ -1,5 +1,6 @@
 // Where the arrays of a kernel begin for a CTA.
 #include "ABI/LaunchWords.h"
+#include "Analysis/WholeTile.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"

@@ -1,6 +1,7 @@
 // A thread has a channel from the first chunk to the last, in registers. Nothing is shared, so nobody waits for
 // anybody; and while some chunks are computed, the loads of as many behind them are on their way.
 #include "Conversion/TileToNVVM/Carry.h"
+#include "Analysis/WholeTile.h"
 
 using namespace mlir;
 using namespace recur::conversion;

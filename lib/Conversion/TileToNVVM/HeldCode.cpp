@@ -4,7 +4,7 @@
 // An op is emitted where it stands in the plan, so whatever else the kernel does, tiles in their places are what they
 // are there; only what threads take and give by themselves needs no place and no barrier.
 #include "Conversion/TileToNVVM/HeldCode.h"
-#include "Analysis/ChannelCarry.h"
+#include "Analysis/WholeTile.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

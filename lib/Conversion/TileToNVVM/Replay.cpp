@@ -2,6 +2,7 @@
 // late as were not taken: up to the tokens that are new it loads the rows of tokens that lie so far before its own
 // number, so that the state behind the replayed tokens always is the state before the same number.
 #include "ABI/LaunchWords.h"
+#include "Analysis/WholeTile.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
