@@ -227,6 +227,8 @@ public:
   void setLifted(mlir::Value value, mlir::Value tokens) { lifted[value] = tokens; }
   /// Gives all values that are the state after the token.
   void setAfter(unsigned state, mlir::Value tokens);
+  /// Gives the state after each token, and so the state before each token too.
+  void giveTokens(unsigned state, mlir::Value after);
   unsigned indexOf(dgps::StateOp state) const;
   /// The state that `value` is the whole of, before the token or after it.
   struct WholeState {

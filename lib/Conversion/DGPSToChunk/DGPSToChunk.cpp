@@ -41,6 +41,12 @@ void ProgramBuilder::setAfter(unsigned state, Value tokens) {
       lifted[value] = tokens;
 }
 
+void ProgramBuilder::giveTokens(unsigned state, Value after) {
+  setAfter(state, after);
+  dgps::StateOp op = analysis.getStates()[state].op;
+  setLifted(op, PreviousOp::create(builder, loc, states[state], after));
+}
+
 void ProgramBuilder::buildState(unsigned state) {
   dgps::StateOp op = analysis.getStates()[state].op;
   if (progress[state] == Progress::Built)

@@ -168,9 +168,7 @@ void DeltaState::buildTokenVectors(unsigned index) {
   Value before = program.stateOf(index);
   auto scan = ScanOp::create(builder, loc, before, written, keyDecay, keyDecay && values.keyDecay.linear,
                              /*angles=*/false);
-  program.setAfter(index, scan.getAll());
-  dgps::StateOp op = program.getAnalysis().getStates()[index].op;
-  program.setLifted(op, PreviousOp::create(builder, loc, before, scan.getAll()));
+  program.giveTokens(index, scan.getAll());
 }
 
 void DeltaState::buildSolved() {

@@ -43,9 +43,7 @@ void ProgramBuilder::buildScan(unsigned state) {
   auto scan =
       ScanOp::create(builder, loc, states[state], additions, decay, decay && values.decay.linear, isPhase(state));
   setNext(state, scan.getLast());
-  setAfter(state, scan.getAll());
-  dgps::StateOp op = analysis.getStates()[state].op;
-  setLifted(op, PreviousOp::create(builder, loc, states[state], scan.getAll()));
+  giveTokens(state, scan.getAll());
 }
 
 void ProgramBuilder::buildTropicalScan(unsigned state) {
@@ -55,9 +53,7 @@ void ProgramBuilder::buildTropicalScan(unsigned state) {
   auto scan = TropicalScanOp::create(builder, loc, states[state], spread(lift(values.shift), shape),
                                      spread(bounds, shape), values.extremum);
   setNext(state, scan.getLast());
-  setAfter(state, scan.getAll());
-  dgps::StateOp op = analysis.getStates()[state].op;
-  setLifted(op, PreviousOp::create(builder, loc, states[state], scan.getAll()));
+  giveTokens(state, scan.getAll());
 }
 
 void ProgramBuilder::buildMoebiusScan(unsigned state) {
@@ -67,7 +63,5 @@ void ProgramBuilder::buildMoebiusScan(unsigned state) {
     factors.push_back(spread(factor ? lift(factor) : constant(0), shape));
   auto scan = MoebiusScanOp::create(builder, loc, states[state], factors[0], factors[1], factors[2], factors[3]);
   setNext(state, scan.getLast());
-  setAfter(state, scan.getAll());
-  dgps::StateOp op = analysis.getStates()[state].op;
-  setLifted(op, PreviousOp::create(builder, loc, states[state], scan.getAll()));
+  giveTokens(state, scan.getAll());
 }
