@@ -485,5 +485,6 @@ bool LeadSplitter::split() {
     program.erase();
     return false;
   }
-  return carriesScans;
+  // Delays that were found in their arrays may have kept vectors from leading.
+  return carriesScans || !findVectors().empty();
 }
