@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. */
-#define RECUR_COMPILER_VERSION 8
+#define RECUR_COMPILER_VERSION 9
 
 typedef struct recur_dim {
   const char *name;
@@ -62,6 +62,7 @@ typedef struct recur_compile_options {
   /* How a GPU multiplies what is made of float32 data. Null or "exact": with the digits of float32; "tf32": each factor
    * has 11 bits. Nothing to processors, nor to data of 16 bits. */
   const char *precision;
+  int32_t trees; /* not 0: for a GPU, kernels too for calls with `parents`; processors have them */
 } recur_compile_options;
 
 typedef enum recur_compile_status {

@@ -106,6 +106,7 @@ static Expected<Request> readOptions(const recur_compile_options &options) {
   request.pipeline = std::move(*pipeline);
   request.pipeline.backward = options.backward != 0;
   request.pipeline.summaries = options.summaries != 0;
+  request.pipeline.trees = options.trees != 0;
   if (options.gradients && !options.backward)
     return makeError("--backward: gradients are named, and `backward` is 0");
   if (options.gradients)

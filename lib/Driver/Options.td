@@ -63,7 +63,7 @@ def backward : Switch<"backward", "make the gradient's kernels too; or check, ru
 def backward_of : Joined<["--"], "backward=">, MetaVarName<"LIST">, Group<PlanGroup>, Visibility<[BuildVerb, ExplainVerb, CheckVerb, RunVerb]>,
                   HelpText<"like --backward, but only the gradients of these inputs, params and initial states">;
 def summaries : Switch<"summaries", "for several GPUs: make the kernels of sequences' parts too, which processors always have", PlanGroup, [BuildVerb]>;
-def no_trees : Switch<"no-trees", "for GPUs: leave out the kernels for tokens that are tried as trees", PlanGroup, [BuildVerb]>;
+def trees : Switch<"trees", "for GPUs: make the kernels for tokens that are tried as trees too", PlanGroup, [BuildVerb]>;
 defm plan : Valued<"plan", "NAME", "auto (default), step, chunk, segment, scan or token-loop", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: by the target)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 

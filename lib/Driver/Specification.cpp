@@ -88,7 +88,7 @@ Expected<PipelineOptions> driver::parsePipelineOptionsOfTargets(const opt::Input
     return options.takeError();
   options->effort = *effort;
   options->summaries = args.hasArg(OPT_summaries);
-  options->trees = !args.hasArg(OPT_no_trees);
+  options->trees = args.hasArg(OPT_trees);
   if (Error error = parseBackward(args, *options))
     return std::move(error);
   return options;

@@ -26,7 +26,7 @@ struct PipelineOptions {
   Effort effort = Effort::Full;       // of the compiler for the code
   bool backward = false;              // kernels of the gradient are made too
   bool summaries = false;             // of parts of sequences, also where no plan for a target takes them
-  bool trees = true;                  // kernels of GPUs for tokens that are tried as trees are made too
+  bool trees = false;                 // kernels of GPUs for tokens that are tried as trees are made too
   std::vector<std::string> gradients; // of these inputs, params and states alone; none named: of all
   std::string symbol;                 // of the kernel of a module with one program; the program's name if empty
 };

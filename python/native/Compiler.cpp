@@ -49,6 +49,8 @@ struct Options {
         options.backward = nb::cast<bool>(value);
       else if (name == "summaries")
         options.summaries = nb::cast<bool>(value);
+      else if (name == "trees")
+        options.trees = nb::cast<bool>(value);
       else if (name == "quick")
         options.quick = nb::cast<bool>(value);
       else if (name == "seed")

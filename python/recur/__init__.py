@@ -187,15 +187,15 @@ def load(path: str | os.PathLike[str], **options: Any) -> Recurrence:
 
 
 #: What is compiled besides, where it is asked for.
-_FLAGS = ("backward", "summaries")
+_FLAGS = ("backward", "summaries", "trees")
 
 
 def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Request:
     if not isinstance(recurrence, Recurrence):
         raise ArgumentError(f"a recurrence is compiled, not {recurrence!r}")
     dims = options.read_dims(recurrence.name, {name: size for name, size in sizes.items() if name not in ("dtype", *_FLAGS)})
-    backward, summaries = (options.read_flag(recurrence.name, flag, sizes.get(flag, False)) for flag in _FLAGS)
-    return recurrence.request(dims, str(sizes.get("dtype", "float32")), backward, summaries=summaries)
+    flags = {flag: options.read_flag(recurrence.name, flag, sizes.get(flag, False)) for flag in _FLAGS}
+    return recurrence.request(dims, str(sizes.get("dtype", "float32")), **flags)
 
 
 def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recurrence:
@@ -216,12 +216,14 @@ def save(
     dtype: str = "float32",
     backward: bool = False,
     summaries: bool = False,
+    trees: bool = False,
     **dims: int,
 ) -> None:
-    """Writes a shared object with the kernels for these sizes and types. With ``backward`` it has the gradient's kernels too, and with
-    ``summaries`` the kernels that calls with ``group=`` need on GPUs. :func:`load` reads it without a compiler. C programs can load it
-    too, because it has ``NAME_recurrence`` and the functions of ``recur/Runtime.h``."""
-    asked = {**dims, "dtype": dtype, "backward": backward, "summaries": summaries}
+    """Writes a shared object with the kernels for these sizes and types. With ``backward`` it has the gradient's kernels too, with
+    ``summaries`` the kernels that calls with ``group=`` need on GPUs, and with ``trees`` those that calls with ``parents=`` need there.
+    :func:`load` reads it without a compiler. C programs can load it too, because it has ``NAME_recurrence`` and the functions of
+    ``recur/Runtime.h``."""
+    asked = {**dims, "dtype": dtype, "backward": backward, "summaries": summaries, "trees": trees}
     kernels.save(_read_sizes(recurrence, asked), os.fspath(path))
 
 

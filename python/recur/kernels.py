@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import platform
 import threading
@@ -62,6 +63,7 @@ class Request:
     summaries: bool = False  #: of parts of sequences, on a GPU too
     gradients: tuple[str, ...] = ()  #: of which inputs, params and states; none named: of all
     precision: str = "exact"  #: of products of float32 data on a GPU
+    trees: bool = False  #: for calls with `parents` on a GPU
 
     def to_key(self) -> dict[str, Any]:
         """The same for the cache, with the compiler, and this processor where the target is this processor."""
@@ -131,6 +133,7 @@ def _compile(request: Request) -> bytes:
         backward=request.backward,
         gradients=",".join(request.gradients) or None,
         summaries=request.summaries,
+        trees=request.trees,
         precision=request.precision,
         quick=request.quick,
         emit="so,manifest",
@@ -151,8 +154,9 @@ def _compile(request: Request) -> bytes:
 
 def _list_covering(request: Request) -> list[Request]:
     """The request, and those whose kernels have its own among them."""
-    backward, summaries = (1,) if request.backward else (0, 1), (1,) if request.summaries else (0, 1)
-    return [replace(request, backward=bool(b), summaries=bool(s)) for b in backward for s in summaries]
+    flags = ("backward", "summaries", "trees")
+    chosen = itertools.product(*((True,) if getattr(request, flag) else (False, True) for flag in flags))
+    return [replace(request, **dict(zip(flags, values))) for values in chosen]
 
 
 def get(request: Request) -> Loaded:

@@ -299,10 +299,11 @@ class Recurrence:
         target: str | None = None,
         gradients: Sequence[str] = (),
         summaries: bool = False,
+        trees: bool = False,
     ) -> kernels.Request:
         """What to compile for these sizes of dims and types (:mod:`recur.dtypes`); with ``backward`` kernels of the gradient too,
-        of all or of what ``gradients`` names, and with ``summaries`` those of parts of sequences on a GPU. A target takes the place
-        of the recurrence's own."""
+        of all or of what ``gradients`` names, with ``summaries`` those of parts of sequences on a GPU, and with ``trees`` those of
+        tokens that are tried as trees there. A target takes the place of the recurrence's own."""
         if self.source is None:
             raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
         dtype = dtypes.check(self.declaration, dtype)
@@ -317,6 +318,7 @@ class Recurrence:
             if name in self._dims and self._dims[name] != size:
                 raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but was fixed as {self._dims[name]}")
             dims[name] = int(size)
+        is_for_gpu = any(map(kernels.is_for_gpus, (target or self.target).split(",")))
         return kernels.Request(
             self.source,
             self.source_name,
@@ -329,20 +331,21 @@ class Recurrence:
             self.chunk,
             backward,
             self.quick,
-            summaries and any(map(kernels.is_for_gpus, (target or self.target).split(","))),  # a processor's kernels have them anyway
+            summaries and is_for_gpu,  # a processor's kernels have them anyway
             tuple(gradients),
-            (self.precision or "exact") if any(map(kernels.is_for_gpus, (target or self.target).split(","))) else "exact",
+            (self.precision or "exact") if is_for_gpu else "exact",
+            trees and is_for_gpu,
         )
 
-    def obtain(self, key: tuple[Any, ...], target: str | None = None) -> kernels.Loaded:
+    def obtain(self, key: tuple[Any, ...], target: str | None = None, trees: bool = False) -> kernels.Loaded:
         """The kernel for `Call.key`: the sizes of dims that arrays have, and their types; for the GPU that has the arrays, where
         a target is given, and for this processor elsewhere."""
-        known = (*key, target) if target else key
+        known = (*key, target, trees) if target else key
         found = self._kernels.get(known)
         if found is None:
             if target is None:
                 self._check_is_for_processors()
-            found = self._kernels[known] = self.obtain_for(self.name_sizes(key[0]), key[1], target=target)
+            found = self._kernels[known] = self.obtain_for(self.name_sizes(key[0]), key[1], target=target, trees=trees)
         return found
 
     def _check_is_for_processors(self) -> None:
@@ -370,7 +373,9 @@ class Recurrence:
             found = self._gradients[known] = self.obtain_gradient(self.name_sizes(key[0]), key[1], gradients, target)
         return found
 
-    def obtain_trained(self, key: tuple[Any, ...], gradients: tuple[str, ...] | None, target: str | None) -> kernels.Loaded:
+    def obtain_trained(
+        self, key: tuple[Any, ...], gradients: tuple[str, ...] | None, target: str | None, trees: bool = False
+    ) -> kernels.Loaded:
         """The kernel of a call forward. Where ``gradients`` are wanted it is the one that has these too, so that one is compiled; if
         there is none, it is told why when the gradient is computed."""
         asked = (*key, target, *(gradients or ()))
@@ -379,7 +384,7 @@ class Recurrence:
                 return self.obtain_gradient_of(key, gradients, target)
             except (NoGradientError, CompileError):
                 self.without_gradient.add(asked)
-        return self.obtain(key, target)
+        return self.obtain(key, target, trees)
 
     def name_wanted(self, wanted: Sequence[bool], has_initial: Sequence[bool]) -> tuple[str, ...]:
         """What `obtain_gradient` takes, where of inputs, params and the initial states that there are these gradients are wanted:
@@ -399,6 +404,7 @@ class Recurrence:
         target: str | None = None,
         gradients: Sequence[str] = (),
         summaries: bool = False,
+        trees: bool = False,
     ) -> kernels.Loaded:
         """The kernel for these sizes, which arrays have, and their types."""
         if self._only:
@@ -410,7 +416,7 @@ class Recurrence:
                     raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but {self._dims[name]} in the saved kernel")
             return self._only
         dims = {name: size for name, size in known.items() if name in self.declaration.dims}
-        return kernels.get(self.request(dims, dtype, backward, target, gradients, summaries))
+        return kernels.get(self.request(dims, dtype, backward, target, gradients, summaries, trees))
 
     def __call__(
         self,

@@ -721,9 +721,11 @@ def _call_into(
     return recurrence.arrange(outputs, states, finals is not False)
 
 
-def _make_outputs(recurrence: Recurrence, tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: Any, replayed: int) -> list[torch.Tensor]:
+def _make_outputs(
+    recurrence: Recurrence, tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: Any, replayed: int, trees: bool
+) -> list[torch.Tensor]:
     dims, dtype, sizes = _read_sizes(recurrence, [*tensors, *pools], offsets, [True] * len(pools))
-    loaded = recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]))
+    loaded = recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]), trees=trees)
     tokens = sizes.T - (replayed if offsets is None else 0)
     shapes = [(sizes.B, tokens, sizes.heads, *shape) for _, kind, _, _, shape in loaded.kernel.arrays if kind == "output"]
     return allocate(shapes, loaded.output_types, tensors[0])
@@ -732,17 +734,17 @@ def _make_outputs(recurrence: Recurrence, tensors: Sequence[torch.Tensor], pools
 # Two operators, for PyTorch does not trace one that both writes tensors and gives a list of others.
 @torch.library.custom_op("recur::outputs", mutates_args=(), device_types=("cpu", "cuda"))
 def _allocate_outputs(
-    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str, replayed: int
+    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str, replayed: int, trees: bool
 ) -> list[torch.Tensor]:
     """Outputs of a call on pools, which it will write."""
-    return _make_outputs(REGISTRY[name], tensors, pools, offsets, replayed)
+    return _make_outputs(REGISTRY[name], tensors, pools, offsets, replayed, trees)
 
 
 @_allocate_outputs.register_fake
 def _(
-    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str, replayed: int
+    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str, replayed: int, trees: bool
 ) -> list[torch.Tensor]:
-    return _make_outputs(REGISTRY[name], tensors, pools, offsets, replayed)
+    return _make_outputs(REGISTRY[name], tensors, pools, offsets, replayed, trees)
 
 
 @torch.library.custom_op("recur::serve", mutates_args=("pools", "outputs"), device_types=("cpu", "cuda"))
@@ -785,7 +787,9 @@ def _call_on_pools(
     is_whole = wanted is None or all(isinstance(output, torch.Tensor) for output in wanted)
     if is_whole and not _is_quiet([*tensors, *(wanted or ())]):
         offsets = twin if twin is not None and given[0].is_cuda else offsets
-        outputs = _allocate_outputs(given, pools, offsets, recurrence.handle, indices.replayed) if wanted is None else wanted
+        outputs = wanted
+        if outputs is None:
+            outputs = _allocate_outputs(given, pools, offsets, recurrence.handle, indices.replayed, indices.parents is not None)
         _serve(given, pools, outputs, *indices, offsets, recurrence.handle, chosen.states_transposed)
         return recurrence.arrange(outputs, (), False)
     outputs, _, _ = run_keeping(recurrence, given, pools, wanted, pools, offsets, chosen.states_transposed, twin, indices=indices)

@@ -255,7 +255,7 @@ def run(
     with _enter(index):
         call, read = _read(recurrence, given, initials, offsets, twin, transposed, finals, indices)
         target = find_target(recurrence, device)
-        loaded = recurrence.obtain_trained(call.key, gradients, target)
+        loaded = recurrence.obtain_trained(call.key, gradients, target, trees=indices is not None and indices.parents is not None)
         _check(recurrence, loaded, device)
         results, states = make_results(call, loaded, outputs, finals, given[0])
         kept, flat = allocate_kept(call, loaded.kernel, given[0], offsets, every)

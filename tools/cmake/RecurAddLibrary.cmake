@@ -1,13 +1,15 @@
 # recur_add_library(NAME SPEC file.recur
 #                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4|x86-64-v4-amx|aarch64|aarch64-bf16|sm_80+|sm_80|sm_86|sm_89|sm_90|sm_90a|sm_100|sm_103|sm_120|sm_121 ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16[,NAME=TYPE...]]
-#                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix] [BACKWARD] [GRADIENTS q k ...])
+#                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix] [BACKWARD] [GRADIENTS q k ...]
+#                   [SUMMARIES] [TREES])
 # compiles the recurrences of a specification into a static library NAME. What links NAME can include "NAME.h", and is
 # linked with Recur::runtime too. An edit of the specification, or another recurc, rebuilds it. NAME_MANIFEST is set to the
 # path of the manifest. Of several TARGETS the program takes, when it runs, the best that the processor can run. None stand
 # for `host`, or where CMake makes programs for Arm processors on another machine, for `aarch64`.
 # BACKWARD adds the kernels of the gradients; GRADIENTS, which implies it, those of these inputs, params and states alone.
+# For GPUs SUMMARIES adds the kernels of sequences' parts, and TREES those for tokens that are tried as trees.
 function(recur_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "BACKWARD" "SPEC;DTYPE;CHUNK;PLAN;RECURRENCE;PREFIX" "TARGETS;DIMS;DEFINES;GRADIENTS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "BACKWARD;SUMMARIES;TREES" "SPEC;DTYPE;CHUNK;PLAN;RECURRENCE;PREFIX" "TARGETS;DIMS;DEFINES;GRADIENTS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "recur_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -58,6 +60,12 @@ function(recur_add_library name)
   elseif(ARG_BACKWARD)
     list(APPEND options --backward)
   endif()
+  foreach(option SUMMARIES TREES)
+    if(ARG_${option})
+      string(TOLOWER ${option} lower)
+      list(APPEND options --${lower})
+    endif()
+  endforeach()
 
   # A folder of its own, which is all that the library adds to the include path.
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}.recur")

@@ -641,12 +641,12 @@ static recur_status execute(const Call &resolved) {
     return runHandingOver(device, resolved);
   }
   if (goesByTokens(*resolved.call) && !findKeeper(resolved))
-    return fail(
-        RECUR_NO_PLAN,
-        "%s: on a GPU the plan step %s, and there is no such kernel among those that the call may take; build with "
-        "plan auto",
-        resolved.recurrence->name,
-        storesOnTheWay(*resolved.call) ? "keeps the states after tokens in their rows" : "goes over trees of tokens");
+    return fail(RECUR_NO_PLAN,
+                "%s: on a GPU %s, and there is no such kernel among those that the call may take; build with %s",
+                resolved.recurrence->name,
+                resolved.call->parents ? "a kernel of its own goes over trees of tokens"
+                                       : "the plan step keeps the states after tokens in their rows",
+                resolved.call->parents ? "--trees" : "plan auto");
   bool goesByRows = resolved.keptCount && !findKeeper(resolved);
   if (goesByRows && isPacked(*resolved.call) && !resolved.call->sequence_offsets)
     return fail(RECUR_NULL_POINTER,

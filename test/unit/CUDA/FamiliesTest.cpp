@@ -24,7 +24,7 @@ protected:
       pipeline.backward = backward;
       if (backward)
         pipeline.plan = Plan::Step;
-      pipeline.trees = !backward;
+      pipeline.trees = !backward && test::takesTurn(GetParam(), 0, 3);
       compile::Listings listings;
       auto kernels = compile::compileKernels((*specification)->getRecurrences().front(), pipeline, {}, listings);
       ASSERT_TRUE(bool(kernels)) << gpu->name.str() << ": " << llvm::toString(kernels.takeError());

@@ -225,7 +225,6 @@ PipelineOptions chooseGradient(DataType type) {
   pipeline.dataTypes = type;
   pipeline.backward = true;
   pipeline.plan = Plan::Step;
-  pipeline.trees = false;
   return pipeline;
 }
 

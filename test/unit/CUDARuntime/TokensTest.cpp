@@ -225,6 +225,8 @@ TEST_F(Tokens, ThatAreTriedAsTreesAreCheckedWhereTheCallAsksForIt) {
   fakeCUDA.hostMemory = nullptr;
   call.check_indices = 0;
   EXPECT_EQ(forward(), RECUR_NO_PLAN);
+  EXPECT_STREQ(recur_message(), "gdn: on a GPU a kernel of its own goes over trees of tokens, and there is no such "
+                                "kernel among those that the call may take; build with --trees");
 }
 
 TEST_F(Tokens, AreOfThePlanStep) {

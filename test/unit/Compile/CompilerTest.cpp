@@ -245,7 +245,7 @@ TEST(Compiler, RefusesEveryOptionMisused) {
     const char *message;
   } misuses[] = {
       {"version", [](auto &o) { o.version = 0; },
-       "the options are of version 0, and this compiler is of version 8; set `version` to RECUR_COMPILER_VERSION"},
+       "the options are of version 0, and this compiler is of version 9; set `version` to RECUR_COMPILER_VERSION"},
       {"chunk", [](auto &o) { o.chunk = 17; }, "--chunk: unknown value '17'; did you mean '16'?"},
       {"recurrence", [](auto &o) { o.recurrence = "b"; }, "--recurrence: the file has no recurrence 'b'"},
       {"dims", [](auto &o) { o.dims = nullptr; }, "--dim: there are 1 dims, and none to read"},
