@@ -398,7 +398,7 @@ void ChainCode::announce() {
   Chunk chunk = chunkOf(chunks.getInductionVar());
   SmallVector<Value> next = numbers.ask(chunkOf(t.addWide(chunks.getInductionVar(), chunks.getStep())).values);
   code.wait(come(chunk.stage), parity(chunk.round));
-  convertHalves(t, chain, stageOf(chunk));
+  prepareRows(t, chain, stageOf(chunk));
   numbers.make(held.take_front(asked), chunk.values, numbersOf(chunk));
   if (hasFactors)
     llvm::append_range(next, factors.take(held.drop_front(asked), numbersOf(chunk)));

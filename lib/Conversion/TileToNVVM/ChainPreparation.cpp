@@ -163,37 +163,49 @@ void ChainNumbers::make(ValueRange asked, const IRMapping &values, Value begin) 
 }
 
 //===----------------------------------------------------------------------===//
-// Rows of f16
+// Rows as products take them
 //===----------------------------------------------------------------------===//
 
-/// Panels of rows are pieces of 16 bytes, in whatever order they lie. Several are read before the first is written.
-void nvvm::convertHalves(TeamCode &t, const StateChain &chain, Value stage) {
-  constexpr int64_t pieceBytes = 16, together = 8;
+static constexpr int64_t pieceBytes = 16;
+
+/// Changes each piece of 16 bytes of the rows, which lie in whatever order. Several are read before the first is
+/// written.
+static void changePieces(TeamCode &t, const StateChain::Load &load, Value stage, int64_t together, Type type,
+                         llvm::function_ref<Value(Value)> change) {
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
+  int64_t panels = int64_t(llvm::divideCeil(load.type().getSize(1) * load.type().getElementBytes(), panelRowBytes));
+  int64_t perLane = panels * load.type().getSize(0) * panelRowBytes / (pieceBytes * warpThreads);
+  int64_t atOnce = perLane % together == 0 ? together : 1;
+  Value own = t.add(t.add(stage, load.offset), t.multiply(t.lane, pieceBytes));
+  t.loop(t.constant(0), t.constant(perLane), atOnce, [&](Value first) {
+    Value begin = t.add(own, t.multiply(first, pieceBytes * warpThreads));
+    SmallVector<Value> places, pieces;
+    for (int64_t i = 0; i < atOnce; ++i) {
+      places.push_back(LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, t.add(begin, i * pieceBytes * warpThreads)));
+      pieces.push_back(t.load(places.back(), type));
+    }
+    for (auto [place, piece] : llvm::zip(places, pieces))
+      t.store(change(piece), place);
+  });
+}
+
+void nvvm::prepareRows(TeamCode &t, const StateChain &chain, Value stage) {
   Type f32 = t.builder.getF32Type();
   auto halves = VectorType::get(pieceBytes / 2, t.builder.getF16Type());
   auto rounded = VectorType::get(pieceBytes / 2, t.builder.getBF16Type());
-  for (const StateChain::Load &load : chain.loads) {
-    if (!load.isHalf)
-      continue;
-    int64_t panels = int64_t(llvm::divideCeil(load.type().getSize(1), panelColumns));
-    int64_t perLane = panels * load.type().getSize(0) * panelRowBytes / (pieceBytes * warpThreads);
-    int64_t atOnce = perLane % together == 0 ? together : 1;
-    Value own = t.add(t.add(stage, load.offset), t.multiply(t.lane, pieceBytes));
-    t.loop(t.constant(0), t.constant(perLane), atOnce, [&](Value first) {
-      Value begin = t.add(own, t.multiply(first, pieceBytes * warpThreads));
-      SmallVector<Value> places, pieces;
-      for (int64_t i = 0; i < atOnce; ++i) {
-        places.push_back(
-            LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, t.add(begin, i * pieceBytes * warpThreads)));
-        pieces.push_back(t.load(places.back(), halves));
-      }
-      for (auto [place, piece] : llvm::zip(places, pieces)) {
-        Value wide = LLVM::FPExtOp::create(t.builder, t.loc, VectorType::get(pieceBytes / 2, f32), piece);
-        t.store(LLVM::FPTruncOp::create(t.builder, t.loc, rounded, wide), place);
-      }
-    });
-  }
+  auto wide = VectorType::get(pieceBytes / 4, f32);
+  for (const StateChain::Load &load : chain.loads)
+    if (load.isHalf) {
+      changePieces(t, load, stage, /*together=*/8, halves, [&](Value piece) -> Value {
+        Value exact = LLVM::FPExtOp::create(t.builder, t.loc, VectorType::get(pieceBytes / 2, f32), piece);
+        return LLVM::FPTruncOp::create(t.builder, t.loc, rounded, exact);
+      });
+    } else if (chain.tf32 && load.isRows() && load.isFactor) {
+      Value factor = arith::ConstantOp::create(
+          t.builder, t.loc, DenseElementsAttr::get(wide, t.builder.getF32FloatAttr(float(centredTF32))));
+      changePieces(t, load, stage, /*together=*/16, wide,
+                   [&](Value piece) -> Value { return LLVM::FMulOp::create(t.builder, t.loc, piece, factor); });
+    }
 }
 
 //===----------------------------------------------------------------------===//

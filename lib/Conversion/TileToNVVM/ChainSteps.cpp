@@ -237,7 +237,7 @@ SmallVector<Value> StepsCode::multiply32(const Step &step, ArrayRef<Value> left,
     return triangle && inner >= ((column + 7) / (*triangle)[0] + 1) * (*triangle)[1];
   };
   return code.multiply32({left,
-                          {t.add(around.stage, right.offset), rows},
+                          {t.add(around.stage, right.offset), rows, right.isFactor},
                           isAcross ? rows : columns,
                           isAcross ? columns : rows,
                           kind,

@@ -127,7 +127,11 @@ SmallVector<Value> WarpgroupCode::multiply32(const Product32 &product, ValueRang
         continue;
       bool areNeighbours = kind == Inner32::Channels && !isAcross;
       auto [first, second] = loadTwo(placeOf(0, n, k), areNeighbours ? Value() : placeOf(1, n, k));
-      Value two[] = {roundToTF32(first), roundToTF32(second)};
+      auto take = [&](Value number) -> Value {
+        return right.isRounded ? LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), number).getResult()
+                               : roundToTF32(number);
+      };
+      Value two[] = {take(first), take(second)};
       auto four = MutableArrayRef(sums).slice(size_t(n / 2), 4);
       Value made = NVVM::MmaOp::create(t.builder, t.loc, structOf(f32, 4), ValueRange(factor), ValueRange(two),
                                        ValueRange(ArrayRef<Value>(four)), ArrayRef<int64_t>{16, 8, 8}, std::nullopt,
