@@ -82,7 +82,8 @@ static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", do
 
 static std::string explainRejection(const CUDAPlan &plan) {
   if (!plan.workspaceBytes && plan.form <= CUDAForm::OutputsInChain)
-    return "there is only room for inverses that are rounded to 16 bits";
+    return plan.lacksPrecise ? "there is only room for inverses that are rounded to 16 bits"
+                             : "fewer take less time, by the estimate";
   return plan.workspaceBytes
              ? fmt::format("{} of a CTA's tiles would lie in the device's memory", printKiB(plan.workspaceBytes))
              : "the chain over chunks could not compute the outputs";

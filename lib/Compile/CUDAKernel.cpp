@@ -531,12 +531,22 @@ static bool maySmallerBeBetter(const CUDAPlan &plan, chunk::ProgramOp program, c
   return isRounded && (plan.form > CUDAForm::OutputsInChain || (isSmall && plan.lacksPrecise));
 }
 
+/// Whether a smaller chunk may take less time. A warpgroup's product has 64 rows, which a warp's units do without: they
+/// multiply for chunks of 32 as fast, of which more have room on a multiprocessor and wait for each other less.
+static bool maySmallerBeFaster(const CUDAPlan &plan, chunk::ProgramOp program, const GPUProfile &gpu) {
+  constexpr int64_t smallest = 32;
+  return !gpu.hasWarpgroupProducts && roundsFactors(program) && plan.isInPhases() &&
+         int64_t(program.getChunk()) > smallest;
+}
+
 Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
   std::vector<int64_t> sizes = {64, 32, 16};
   if (pipeline.chunk)
     sizes = {*pipeline.chunk};
   std::vector<TriedChunk> tried;
   std::optional<size_t> fitting; // the first of which all tiles lie in shared memory
+  bool wantsBetter = false, wantsFaster = false;
+  constexpr double margin = 0.9; // estimates are off by as much
   for (int64_t chunk : sizes) {
     PipelineOptions options = pipeline;
     options.chunk = chunk;
@@ -552,12 +562,19 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     if (!kernels)
       return kernels.takeError();
     tried.push_back({chunk, std::move(kernels->plan)});
-    bool isGood = tried.back().plan.workspaceBytes == 0,
-         isBest = !maySmallerBeBetter(tried.back().plan, program, *pipeline.target.gpu);
-    if (isGood && isBest)
+    const CUDAPlan &plan = tried.back().plan;
+    bool isGood = plan.workspaceBytes == 0, isBest = !maySmallerBeBetter(plan, program, *pipeline.target.gpu);
+    if (fitting) {
+      const CUDAPlan &larger = tried[*fitting - 1].plan;
+      bool isFaster = wantsFaster && plan.cycles < margin * larger.cycles;
+      if (isGood && ((isBest && wantsBetter) || ((isBest || wantsBetter) && isFaster)))
+        return tried;
+      break; // not far smaller ones
+    }
+    wantsBetter = !isBest;
+    wantsFaster = maySmallerBeFaster(plan, program, *pipeline.target.gpu);
+    if (isGood && !wantsBetter && !wantsFaster)
       return tried;
-    if (fitting) // not far smaller ones
-      break;
     if (isGood)
       fitting = tried.size();
   }

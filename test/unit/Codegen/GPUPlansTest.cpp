@@ -2,6 +2,7 @@
 // token-by-token one.
 #include "../GPUFamilies.h"
 #include "Check/RecurrenceCheck.h"
+#include "Compile/CUDAKernel.h"
 #include "Judging.h"
 
 using namespace recur;
@@ -39,6 +40,29 @@ TEST_P(GPUPlans, AreWhatTheInterpreterSays) {
     expectWhatTheInterpreterSays(DataType::BF16, {64, 64}, {"tile", "tile step", "tile segments"});
   if (test::takesTurn(GetParam(), 1, 2))
     expectWhatTheInterpreterSays(DataType::F32, {20, 12}, {"tile", "tile plain"});
+}
+
+/// The interactions of kda leave room for one CTA of 64 tokens on a multiprocessor, those of gated_delta_net for
+/// several.
+TEST(GPUChunks, AreSmallerWhereWarpsMultiplyAndMoreHaveRoom) {
+  auto findChunk = [](llvm::StringRef example, llvm::StringRef target) -> int64_t {
+    for (const std::string &path : test::listExamples()) {
+      if (!llvm::StringRef(path).ends_with(("/" + example + ".recur").str()))
+        continue;
+      auto specification = openExample(path, {128, 128});
+      EXPECT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+      PipelineOptions pipeline;
+      pipeline.target = *findTarget(target);
+      pipeline.dataTypes = DataType::BF16;
+      auto tried = compile::tryChunks((*specification)->getRecurrences().front(), pipeline);
+      EXPECT_TRUE(bool(tried)) << llvm::toString(tried.takeError());
+      return tried->back().chunk;
+    }
+    return 0;
+  };
+  EXPECT_EQ(findChunk("kda", "sm_80"), 32);
+  EXPECT_EQ(findChunk("kda", "sm_90a"), 64);
+  EXPECT_EQ(findChunk("gated_delta_net", "sm_80"), 64);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GPUPlans, ::testing::ValuesIn(test::listNumberedExamples()), test::nameOfNumbered);
