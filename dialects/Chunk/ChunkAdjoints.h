@@ -36,6 +36,18 @@ llvm::SetVector<mlir::Value> findCaptured(mlir::Operation *op);
 /// to be one of the tokens. The columns of missing tokens are zero too, which those of a row may not be.
 mlir::Value buildLastRow(ValueBuilder &build, mlir::Value matrix, mlir::Value row);
 
+/// What a solve's matrix and values are both multiplied by, row by row, and what they are without it; null if there is
+/// no such number.
+struct CommonScale {
+  mlir::Value scale, matrix, values;
+};
+CommonScale findCommonScale(SolveOp op);
+
+/// A scale of a system that is smaller is taken for this, so that the gradient can divide by it. The solution has the
+/// scale as a factor: with as small a one, it is as good as zero in any sum that matters.
+inline constexpr double smallestScale = 0x1p-40;
+mlir::Value keepFromZero(ValueBuilder &build, mlir::Value number);
+
 /// Whether the value is computed from constants alone.
 bool isConstant(mlir::Value value);
 

@@ -209,7 +209,50 @@ LogicalResult ApplyOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   return success();
 }
 
+/// A number that is never zero, and what it is where that is not nearly zero.
+static Value findGiven(Value number) {
+  auto choice = number.getDefiningOp<MapOp>();
+  bool isChosen =
+      choice && choice.getFunction() == Function::Select && constantNumber(choice.getOperands()[2]) == smallestScale;
+  return isChosen ? choice.getOperands()[1] : Value();
+}
+
+namespace {
+/// A system of which each row is multiplied by a number that is not zero, its value too.
+struct ScaledSystem {
+  Value scale, given, matrix, values; // `given` is the number as it was before it was kept from zero
+  explicit operator bool() const { return bool(scale); }
+};
+} // namespace
+
+static ScaledSystem matchScaledSystem(SolveOp op) {
+  auto [scale, matrix, values] = findCommonScale(op);
+  Value given = scale ? findGiven(scale) : Value();
+  return given ? ScaledSystem{scale, given, matrix, values} : ScaledSystem();
+}
+
+CommonScale recur::chunk::findCommonScale(SolveOp op) {
+  auto matrix = op.getMatrix().getDefiningOp<MapOp>(), values = op.getValues().getDefiningOp<MapOp>();
+  if (!matrix || !values || matrix.getFunction() != Function::Mul || values.getFunction() != Function::Mul)
+    return {};
+  for (auto [a, b] : {std::pair(0, 1), {1, 0}})
+    for (auto [c, d] : {std::pair(0, 1), {1, 0}})
+      if (Value scale = matrix.getOperands()[a]; scale == values.getOperands()[c] && tensorOf(scale).getRank() == 1 &&
+                                                 matrix.getOperands()[b].getType() == matrix.getType() &&
+                                                 values.getOperands()[d].getType() == values.getType())
+        return {scale, matrix.getOperands()[b], values.getOperands()[d]};
+  return {};
+}
+
+Value recur::chunk::keepFromZero(ValueBuilder &build, Value number) {
+  Value above = build.sub(build.map(Function::Abs, number), build.number(smallestScale));
+  return build.map(Function::Select, {above, number, build.number(smallestScale)});
+}
+
 // (I + L) X = B, so dB = (I + L)^-T dX, and L matters as -dB X^T does below the diagonal.
+//
+// Where both have a factor for each row, L = s M and B = s V, it matters as dB times V - M X does. These two may be far
+// larger than their difference, which is X / s.
 LogicalResult SolveOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());
   ProductBuilder products(builder, getLoc(), getDecay(), getLinear());
@@ -222,6 +265,16 @@ LogicalResult SolveOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
       point = std::min(point, step); // the diagonal and what lies above it are not read
   }
   Value solved = products.product<SolveTransposedOp>(getMatrix(), adjoints.of(getResult()), mask, true);
+  if (ScaledSystem system = matchScaledSystem(*this)) {
+    Value ofValues = build.mul(system.scale, solved), negated = build.neg(ofValues);
+    adjoints.add(build, system.values, ofValues);
+    adjoints.add(build, system.matrix, products.interact(negated, getResult(), mask, /*decays=*/true));
+    adjoints.add(build, system.given,
+                 build.map(Function::Div, {build.map(Function::Dot, {solved, getResult()}), system.scale}));
+    if (getDecay())
+      adjoints.add(build, getDecay(), products.decayCotangent(system.matrix, negated, getResult(), mask));
+    return success();
+  }
   Value negated = build.neg(solved);
   adjoints.add(build, getValues(), solved);
   adjoints.add(build, getMatrix(), products.interact(negated, getResult(), mask, /*decays=*/true));

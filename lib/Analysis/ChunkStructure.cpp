@@ -14,6 +14,8 @@ ChunkStructure::ChunkStructure(chunk::ProgramOp program, bool solvesApart) : all
     findOfNumbers(op);
     if (auto advance = dyn_cast<chunk::AdvanceOp>(op); advance && advance.getPrecise())
       findPrecise(advance.getValues());
+    if (program.getBackward())
+      findPreciseOfGradient(op);
     if (auto read = dyn_cast<chunk::ReadOp>(op))
       allowsRounding &= chunk::tensorOf(read.getRows()).getShape().back() >= int64_t(program.getChunk());
     allowsRounding &= !isa<chunk::EliminateOp>(op) && (solvesApart || !isa<chunk::CgOp>(op)) && !isa<chunk::LoopOp>(op);
@@ -44,6 +46,34 @@ void ChunkStructure::findPrecise(Value rows) {
   precise.insert(rows);
   if (apply && !isa_and_nonnull<chunk::InputOp, chunk::TakeOp>(apply.getValues().getDefiningOp()))
     precise.insert(apply.getValues());
+}
+
+/// Whether the rows are those of an array, each perhaps multiplied by a number.
+static bool areData(Value rows) {
+  while (auto map = rows.getDefiningOp<chunk::MapOp>()) {
+    bool isNegated = map.getFunction() == chunk::Function::Neg, isScaled = map.getFunction() == chunk::Function::Mul;
+    if (!isNegated && !isScaled)
+      return false;
+    Value first = map.getOperands()[0];
+    bool isFirst = isNegated || chunk::tensorOf(first).getRank() == 2;
+    if (isFirst && isScaled && chunk::tensorOf(map.getOperands()[1]).getRank() == 2)
+      return false;
+    rows = isFirst ? first : map.getOperands()[1];
+  }
+  return isa_and_nonnull<chunk::InputOp, chunk::TakeOp, chunk::InterleaveOp>(rows.getDefiningOp());
+}
+
+/// What a gradient has of cotangents and of values is sums of terms that cancel: what a system is solved for, and how
+/// much that matters. Numbers of the tokens, which matrices of ones sum up, stay as they are: both parts of them would
+/// take the room of a second CTA.
+void ChunkStructure::findPreciseOfGradient(Operation *op) {
+  auto apply = dyn_cast<chunk::ApplyOp>(op);
+  auto transposed = dyn_cast<chunk::ApplyTransposedOp>(op);
+  if ((!apply || apply.getDecay()) && (!transposed || transposed.getDecay()))
+    return;
+  Value matrix = op->getOperand(0), values = op->getOperand(1);
+  if (!isOfNumbers(matrix) && !areData(values))
+    precise.insert(values);
 }
 
 bool analysis::isOneMatrix(Value value) {

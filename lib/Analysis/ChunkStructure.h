@@ -27,7 +27,8 @@ public:
   bool isTransposed(mlir::Value matrix) const { return transposed.contains(matrix); }
   std::optional<Triangle> findTriangle(mlir::Value matrix) const;
   /// Whether rows of the tokens are two numbers each where a matrix of the tokens is applied to them in a rounded
-  /// product: the values of a precise advance, before they are scaled, and what such a matrix makes them of.
+  /// product: the values of a precise advance, before they are scaled, and what such a matrix makes them of. Of a
+  /// gradient, rows that such a matrix is applied to and that are no data.
   bool isPrecise(mlir::Value rows) const { return precise.contains(rows); }
   /// Whether the value is made of numbers alone: those of tokens, such as gates, parameters and constants. What a
   /// matrix of decays is made of multiplies once a token: rounded, it is off by more with each.
@@ -39,6 +40,7 @@ private:
   void chooseLayouts(chunk::ProgramOp program);
   void findTriangles(mlir::Operation *op);
   void findPrecise(mlir::Value rows);
+  void findPreciseOfGradient(mlir::Operation *op);
   void findOfNumbers(mlir::Operation *op);
 
   llvm::DenseSet<mlir::Value> transposed, precise, ofNumbers;

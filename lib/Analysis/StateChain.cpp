@@ -460,15 +460,21 @@ bool ChainFinder::take(ProductOp op) {
 bool ChainFinder::takeTransposed(ProductOp op) {
   TileType matrix = op.getLeft().getType();
   int64_t inner = matrix.getSize(0), count = op.getResult().getType().getSize(0);
-  bool isPlain = !op.getRightTransposed() && !op.getPlus() && !op.getRowScale() && !op.getColumnScale() &&
-                 !op.getResultTriangle() && !op.getLeftExchanged() && isOfValues(op.getResult());
+  bool isPlain = !op.getRightTransposed() && !op.getRowScale() && !op.getColumnScale() && !op.getResultTriangle() &&
+                 !op.getLeftExchanged() && isOfValues(op.getResult());
   if (!isPlain || inner > 64 || !isFactor(op.getRight()))
     return false;
   const Content *loaded = inputOf(op.getLeft(), {inner, count});
   std::optional<Operand> values = loaded ? valuesOf(op.getRight()) : std::nullopt;
   if (!values)
     return false;
-  return make(op.getResult(), {StepKind::Apply, op, {}, loaded->number, {*values}, {}, {}});
+  Step step{StepKind::Apply, op, {}, loaded->number, {*values}, {}, {}};
+  if (Value plus = op.getPlus()) {
+    step.plus = valuesOf(plus);
+    if (!step.plus || tileOf(plus).getSize(0) != count)
+      return false;
+  }
+  return make(op.getResult(), std::move(step));
 }
 
 bool ChainFinder::takeAdvance(ProductOp op) {

@@ -97,9 +97,16 @@ void Planner::plan(chunk::ApplyTransposedOp op) {
     bool isMadeAgain = made && !made.getDecay() && isOfOnes(made) && isFactorOnly(made);
     if (isMadeAgain && !tiles.contains(made))
       plan(made);
-    Value result = makeResult(op), rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]);
-    product(rounded(op.getMatrix()), true, rounded(op.getValues()), result, rowsOf(result), rows)
-        .setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
+    bool isInParts = isInTwoParts(op.getValues());
+    Value result = isInParts ? make(op) : makeResult(op), rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]);
+    auto gather = [&](Value values) {
+      ProductOp gathered = product(rounded(op.getMatrix()), true, values, result, rowsOf(result), rows);
+      gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
+      return gathered;
+    };
+    gather(rounded(op.getValues()));
+    if (isInParts)
+      gather(roundedOff(op.getValues())).getPlusMutable().assign(result);
     if (isMadeAgain) {
       tiles.erase(made);
       shared.rounded.erase(made);

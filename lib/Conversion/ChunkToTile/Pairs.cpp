@@ -139,7 +139,9 @@ Value Planner::rounded(Value value) {
 Value Planner::roundedOff(Value rows) {
   Value &known = shared.roundedOff[rows];
   if (!known) {
-    Value whole = get(rows), upper = rounded(rows), lower = alloc(tileOf(whole).getShape(), factorType);
+    Value whole = get(rows), upper = rounded(rows);
+    bool isSpent = program.getBackward() && rows.hasOneUse(); // the product with the upper part was the only one
+    Value lower = isSpent ? upper : alloc(tileOf(whole).getShape(), factorType);
     map({whole, upper}, lower, rowsOf(lower), [](Scalars &s, ValueRange x) { return s.sub(x[0], x[1]); });
     known = lower;
   }

@@ -22,6 +22,7 @@ public:
   LogicalResult run();
 
 private:
+  void keepScalesFromZero();
   void turnOutputs();
   void turnStates();
   void giveInputs();
@@ -57,6 +58,25 @@ struct DifferentiatePass : recur::chunk::impl::DifferentiatePassBase<Differentia
 };
 
 } // namespace
+
+/// What scales a system's rows is found to matter by dividing by it.
+void Differentiator::keepScalesFromZero() {
+  llvm::DenseMap<Value, Value> kept;
+  for (SolveOp solve : block.getOps<SolveOp>()) {
+    Value scale = findCommonScale(solve).scale;
+    if (!scale || isConstant(scale))
+      continue;
+    Value &known = kept[scale];
+    if (!known) {
+      OpBuilder behind(builder.getContext());
+      behind.setInsertionPointAfterValue(scale);
+      ValueBuilder build(behind, solve.getLoc());
+      known = keepFromZero(build, scale);
+    }
+    for (Value scaled : {solve.getMatrix(), solve.getValues()})
+      scaled.getDefiningOp()->replaceUsesOfWith(scale, known);
+  }
+}
 
 /// Each output's cotangent comes in.
 void Differentiator::turnOutputs() {
@@ -133,6 +153,7 @@ void Differentiator::giveStates() {
 }
 
 LogicalResult Differentiator::run() {
+  keepScalesFromZero();
   turnOutputs();
   turnStates();
   SmallVector<Operation *> ops;

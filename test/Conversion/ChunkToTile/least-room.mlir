@@ -15,11 +15,12 @@
 // CHECK-NEXT: tile.load {{.*}} into %[[K:[0-9]*]] : <?x128xbf16, global>
 // CHECK-NEXT: tile.view %[[S]]
 // CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.load {{.*}} into %[[BETA:[0-9]*]] : <?xf32, global>
 // CHECK-NEXT: tile.load {{.*}} into %[[V:[0-9]*]] : <?x128xbf16, global>
 // CHECK: tile.load {{.*}} into %[[T:[0-9]*]] : <?x64xbf16, global>
 // CHECK-NEXT: tile.scan %[[G]] all
 // CHECK: tile.product %[[K]], right_transposed %[[S]]
-// CHECK: tile.map %[[V]],
+// CHECK: tile.map %[[BETA]], %[[V]],
 // CHECK: tile.product %[[T]],
 // CHECK: tile.reduce sum %[[D]], %[[S]] into {{.*}} over [1] of [128, 128]
 // CHECK: tile.reduce sum {{.*}} : !tile.tile<64x128xf32, registers, [128, 1]>
@@ -87,10 +88,9 @@ chunk.program @rule {} chunk 64 backward factors bf16 {
   %43 = chunk.map add %40, %42 : tensor<64xf32>, tensor<64xf32>
   %44 = chunk.interaction %_8, %10 strict decay log(%g : tensor<64xf32>) : tensor<64x128xf32>, tensor<64x128xf32>
   %45 = chunk.map neg %44 : tensor<64x64xf32>
-  %46 = chunk.map dot %_8, %8 : tensor<64x128xf32>, tensor<64x128xf32>
+  %46 = chunk.map dot %_8, %10 : tensor<64x128xf32>, tensor<64x128xf32>
   %47 = chunk.interaction %k, %k strict : tensor<64x128xf32>, tensor<64x128xf32>
-  %48 = chunk.map dot %45, %47 : tensor<64x64xf32>, tensor<64x64xf32>
-  %49 = chunk.map add %46, %48 : tensor<64xf32>, tensor<64xf32>
+  %49 = chunk.map div %46, %beta : tensor<64xf32>, tensor<64xf32>
   %50 = chunk.map mul %45, %beta : tensor<64x64xf32>, tensor<64xf32>
   %51 = chunk.map mul %50, %47 : tensor<64x64xf32>, tensor<64x64xf32>
   %52 = chunk.apply_transposed %17, %51 : tensor<64x64xf32>, tensor<64x64xf32>

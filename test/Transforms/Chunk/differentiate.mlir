@@ -112,6 +112,46 @@ chunk.program @delta {} chunk 8 {
 
 // -----
 
+// What scales the rows of a system and its values alike matters as the solution does, divided by it: it is kept from zero.
+// CHECK-LABEL: chunk.program @scaled_system_gradient {} chunk 8 backward {
+// CHECK-NEXT: %[[V0:[a-z0-9_]+]] = chunk.constant 9.0949470177292824E-13 : tensor<1xf32>
+// CHECK-NEXT: %k = chunk.input "k" : tensor<8x3xf32>
+// CHECK-NEXT: %v = chunk.input "v" : tensor<8x2xf32>
+// CHECK-NEXT: %b = chunk.input "b" : tensor<8xf32>
+// CHECK-NEXT: %[[V1:[a-z0-9_]+]] = chunk.map abs %b : tensor<8xf32>
+// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.map sub %[[V1]], %[[V0]] : tensor<8xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.map select %[[V2]], %b, %[[V0]] : tensor<8xf32>, tensor<8xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.map mul %[[V3]], %[[V4]] : tensor<8xf32>, tensor<8x8xf32>
+// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.map mul %[[V3]], %v : tensor<8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.solve %[[V5]], %[[V6]] : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %cotangent.o = chunk.input "cotangent.o" : tensor<8x2xf32>
+// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.solve_transposed %[[V5]], %cotangent.o : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.map mul %[[V3]], %[[V8]] : tensor<8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.map neg %[[V9]] : tensor<8x2xf32>
+// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.interaction %[[V10]], %[[V7]] strict : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.map dot %[[V8]], %[[V7]] : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.map div %[[V12]], %[[V3]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.apply %[[V11]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.apply_transposed %[[V11]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.map add %[[V14]], %[[V15]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.k" %[[V16]] : tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.v" %[[V9]] : tensor<8x2xf32>
+// CHECK-NEXT: chunk.output "gradient.b" %[[V13]] : tensor<8xf32>
+// CHECK-NEXT: }
+chunk.program @scaled_system {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %b = chunk.input "b" : tensor<8xf32>
+  %M = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %L = chunk.map mul %b, %M : tensor<8xf32>, tensor<8x8xf32>
+  %B = chunk.map mul %b, %v : tensor<8xf32>, tensor<8x2xf32>
+  %U = chunk.solve %L, %B : tensor<8x8xf32>, tensor<8x2xf32>
+  chunk.output "o" %U : tensor<8x2xf32>
+}
+
+// -----
+
 // A token loop runs again and keeps its states; the one from the last token computes each token once more and goes back.
 // CHECK-LABEL: chunk.program @loop_gradient {} chunk 8 backward {
 // CHECK-NEXT: %[[V0:[a-z0-9_]+]] = chunk.constant 4.000000e+00 : tensor<1xf32>

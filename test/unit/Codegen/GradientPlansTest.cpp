@@ -81,6 +81,42 @@ TEST(GradientRoom, RowsAreReadInTheOrderThatLeavesRoom) {
   expectWhatDualNumbersSay(example, "gradient tile", DataType::BF16, {128, 128}, /*chunk=*/16);
 }
 
+/// How far off each gradient of 16 bits may be: those of rows that come rounded, and of numbers of the tokens.
+void expectSmallErrors(llvm::StringRef example, llvm::StringRef types, const data::Difficulty &difficulty) {
+  auto spec = openExample((RECUR_SOURCE_DIR "/examples/" + example + ".recur").str(), {128, 128});
+  ASSERT_TRUE(bool(spec)) << llvm::toString(spec.takeError());
+  dgps::RecurrenceOp recurrence = (*spec)->getRecurrences().front();
+  PipelineOptions pipeline;
+  pipeline.target = *findTarget("sm_90a");
+  pipeline.dataTypes = llvm::cantFail(parseDataTypes(types));
+  auto run = [&](llvm::StringRef name, const check::JudgedGradient &drawn) {
+    auto stage = llvm::find_if(check::getGradientStages(), [&](const auto &stage) { return stage.name == name; });
+    auto prepared = llvm::cantFail(stage->prepare(recurrence, pipeline));
+    return llvm::cantFail(prepared.run(drawn.data, drawn.cotangents));
+  };
+  auto drawn = check::makeJudgedGradient(recurrence, {1, 200, 1, 1}, /*seed=*/1, difficulty, pipeline.dataTypes);
+  ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
+  data::Data want = run("chunk gradient", *drawn), got = run("gradient tile rounded", *drawn);
+  for (const auto &[name, array] : want.inputs) {
+    bool isOfNumbers = array.shape.size() == 3;
+    EXPECT_LE(data::relativeRms(got.inputs.at(name), array), isOfNumbers ? 5e-3 : 4e-3) << name;
+  }
+}
+
+/// Keys that are nearly alike, and nothing that decays: what a gain multiplies is a small difference of large sums.
+TEST(GradientErrors, OfKeysThatAreAlike) {
+  data::Difficulty difficulty;
+  difficulty.correlation = 0.9;
+  expectSmallErrors("delta_net", "bf16,beta=f32", difficulty);
+}
+
+TEST(GradientErrors, OfLargeGainsUnderWeakGates) {
+  data::Difficulty difficulty;
+  difficulty.steepestGate = 0.1;
+  difficulty.largestGain = 2;
+  expectSmallErrors("gated_delta_net", "bf16,beta=f32,g=f32", difficulty);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, GradientPlans, ::testing::ValuesIn(test::listExamples()), nameOf);
 
 } // namespace
