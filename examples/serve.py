@@ -10,7 +10,10 @@ With --tries the words that come next are guessed: those that came the first tim
 guesses behind it at once, and takes those that it would have said itself. Of these words a memory keeps what it was given. The next step goes over the
 words that were taken once more, stores the state behind them, and goes on to its own words: each state is read once and written once.
 
-    python examples/serve.py [--requests N] [--rows N] [--tries N]
+With --trees more than one continuation is guessed: what came each of the first times after the same word. The guesses are a tree, in which continuations
+share the words with which they begin, and whichever of them the model would have said is taken.
+
+    python examples/serve.py [--requests N] [--rows N] [--tries N] [--trees N]
 
 Prints what the steps did, and holds every answer against that of the request decoded alone. It needs NumPy alone.
 """
@@ -63,6 +66,7 @@ class Memory:
         if batch.accepted is not None:
             given, offsets, isOwn = self.replay(given, batch)
             how |= {"accepted": batch.accepted, "replayed": self.tried.shape[1]}
+            how |= {"parents": join_trees(batch.trees, self.tried.shape[1])} if batch.trees else {}
         parts = given.reshape(1, len(given), HEADS, -1)
         q, k, v = (parts[..., i * SIZE : (i + 1) * SIZE].copy() for i in range(3))
         g, beta = -numpy.log1p(numpy.exp(parts[..., -2])) / 4, sigmoid(parts[..., -1])
@@ -81,15 +85,33 @@ class Attention:
     def __call__(self, x, batch):
         q, k, v = ((norm(x) @ self.given).reshape(len(x), 3, HEADS, SIZE)[:, i] for i in range(3))
         o = numpy.empty_like(q)
-        for begin, end, read, write, before in batch.sequences():
+        for i, (begin, end, read, write, before) in enumerate(batch.sequences()):
             if read != write and read >= 0:
                 self.kept[write, :before] = self.kept[read, :before]
+            last, tree = batch.trees[i] if batch.trees else ([], [])
+            path = find_path(last, batch.accepted[i] - 1) if last else []
+            self.kept[write, before - len(path) : before] = self.kept[write, [before - len(path) + j for j in path]]  # of what was tried
             self.kept[write, before : before + end - begin] = numpy.stack([k[begin:end], v[begin:end]], 1)
             for token in range(begin, end):
-                keys, values = self.kept[write, : before + token - begin + 1].swapaxes(0, 1)
+                own = find_path(tree, token - begin) if tree else range(token - begin + 1)
+                keys, values = self.kept[write, [*range(before), *(before + j for j in own)]].swapaxes(0, 1)
                 weight = numpy.exp(numpy.einsum("thk,hk->th", keys, q[token]) / SIZE**0.5)
                 o[token] = numpy.einsum("th,thv->hv", weight / weight.sum(0), values)
         return x + o.reshape(len(x), -1) @ self.back
+
+
+def find_path(parents, token):
+    """The tokens from the beginning of a tree to this one."""
+    return [*find_path(parents, parents[token]), token] if token >= 0 else []
+
+
+def join_trees(trees, replayed):
+    """Which token each one follows: of each sequence the tree of the step before, which has room for so many tokens, and the step's own."""
+    joined = numpy.full((len(trees), replayed + max(len(own) for _, own in trees)), -1, numpy.int32)
+    for row, (last, own) in zip(joined, trees):
+        row[: len(last)] = last
+        row[replayed : replayed + len(own)] = own
+    return joined
 
 
 @dataclasses.dataclass
@@ -101,6 +123,7 @@ class Batch:
     writes: numpy.ndarray
     before: list[int]  # how many tokens the row that it reads has seen
     accepted: numpy.ndarray | None = None  # where words are tried: how many of those of the step before were taken
+    trees: list[tuple[list[int], list[int]]] | None = None  # where they are trees: which word each one follows, in the step before and in this one
 
     def sequences(self):
         return zip(self.offsets[:-1], self.offsets[1:], self.reads, self.writes, self.before)
@@ -112,14 +135,14 @@ class Model:
         self.words = random.standard_normal((WORDS, WIDTH)).astype(numpy.float32)
         self.layers = [layer(random, rows, tries) for layer in (Memory, Attention, Memory)]
 
-    def __call__(self, pieces, accepted=None):
+    def __call__(self, pieces, accepted=None, trees=None):
         """The word behind each token of each sequence. A piece has its tokens, the rows that it reads and writes, and what it has seen before."""
         if not pieces:
             return []
         tokens, reads, writes, before = zip(*pieces)
         offsets = numpy.concatenate([[0], numpy.cumsum([len(own) for own in tokens])])
         counts = None if accepted is None else numpy.array(accepted, numpy.int32)
-        batch = Batch(offsets, numpy.array(reads, numpy.int32), numpy.array(writes, numpy.int32), list(before), counts)
+        batch = Batch(offsets, numpy.array(reads, numpy.int32), numpy.array(writes, numpy.int32), list(before), counts, trees)
         x = self.words[numpy.concatenate(tokens)]
         for layer in self.layers:
             x = layer(x, batch)
@@ -134,28 +157,44 @@ class Request:
     answer: list[int] = dataclasses.field(default_factory=list)
     row: int = -1
     turn: int = 0  # steps since it came in
-    accepted: int = 0  # of the tokens that the last step tried, the first of which was said before
+    tree: list[int] = dataclasses.field(default_factory=list)  # of the tokens that the last step tried: which one each of them follows
+    accepted: int = 0  # of these tokens, the first of which was said before; of a tree it stands for the path to the last of so many
 
     def say(self, words, guessed):
         """Takes the words of a step as far as what was guessed is what the model says. Gives how many these are."""
-        taken = 1
-        while taken <= len(guessed) and guessed[taken - 1] == words[taken - 1]:
-            taken += 1
-        self.answer += words[:taken]
+        tokens, self.tree = guessed
+        last, taken = 0, 1
+        while following := [i for i, (token, parent) in enumerate(zip(tokens, self.tree)) if parent == last and token == words[last]]:
+            self.answer.append(words[last])
+            last, taken = following[0], taken + 1
+        self.answer.append(words[last])
+        self.accepted = last + 1
         return taken
 
 
-def guess(said, most):
-    """What came the first time after the word that was said last."""
-    begin = said.index(said[-1]) + 1
-    return said[begin : begin + most] if begin < len(said) else []
+def guess(said, most, trees):
+    """The word that was said last, and behind it what came the first times after it, so many words of so many continuations. Gives the words, and which one
+    each of them follows."""
+    words, parents, known = said[-1:], [-1], {}
+    begins = [i + 1 for i, word in enumerate(said[:-1]) if word == said[-1]][:trees]
+    ends = dict.fromkeys(begins, 0)  # of each continuation, in the tree
+    for place in range(most):
+        for begin in begins:
+            follows = (ends[begin], said[begin + place]) if begin + place < len(said) and ends[begin] is not None else None
+            if follows and follows not in known and len(words) <= most:
+                known[follows] = len(words)
+                words.append(follows[1])
+                parents.append(follows[0])
+            ends[begin] = known.get(follows)
+    return words, parents
 
 
 class Server:
     """Row 0 of the pools has the words that all requests begin with."""
 
-    def __init__(self, rows, prefix, quantum=8, tries=0, seed=0):
-        self.model, self.prefix, self.quantum, self.tries = Model(rows, tries, seed), list(prefix), quantum, tries
+    def __init__(self, rows, prefix, quantum=8, tries=0, trees=1, seed=0):
+        self.model, self.prefix, self.quantum = Model(rows, tries, seed), list(prefix), quantum
+        self.tries, self.trees = tries, trees
         self.free, self.running, self.waiting = list(range(1, rows)), [], collections.deque()
         self.steps = self.words = self.evictions = self.guesses = self.taken = 0
         self.model([(self.prefix, -1, 0, 0)])
@@ -183,18 +222,21 @@ class Server:
         for request in self.running:
             said = request.prompt + request.answer
             if request.turn == 0:
-                prompts.append((request, [], (said, 0, request.row, seen)))
+                prompts.append((request, (said[-1:], [-1]), (said, 0, request.row, seen)))
             else:
-                guessed = guess(said, min(self.tries, request.wanted - len(request.answer) - 1))
-                tries.append((request, guessed, (said[-1:] + guessed, request.row, request.row, seen + len(said) - 1)))
+                guessed = guess(said, min(self.tries, request.wanted - len(request.answer) - 1), self.trees)
+                tries.append((request, guessed, (guessed[0], request.row, request.row, seen + len(said) - 1)))
         words = [own[-1:] for own in self.model([piece for *_, piece in prompts])]
-        words += self.model([piece for *_, piece in tries], [request.accepted for request, *_ in tries] if self.tries else None)
+        accepted = [request.accepted for request, *_ in tries] if self.tries else None
+        trees = [(request.tree, parents) for request, (_, parents), _ in tries] if self.tries and self.trees > 1 else None
+        words += self.model([piece for *_, piece in tries], accepted, trees)
         for (request, guessed, _), own in zip(prompts + tries, words):
             taken = request.say(own, guessed)
             self.words += taken
-            self.guesses += len(guessed)
+            self.guesses += len(guessed[0]) - 1
             self.taken += taken - 1
-            request.accepted = taken if request.turn else 0  # a prompt's state is stored at once
+            if request.turn == 0:
+                request.tree, request.accepted = [], 0  # a prompt's state is stored at once
             request.turn += 1
         for request in [r for r in self.running if len(r.answer) == r.wanted]:
             self.running.remove(request)
@@ -227,13 +269,16 @@ def main():
     parser.add_argument("--requests", type=int, default=24, help="how many there are")
     parser.add_argument("--rows", type=int, default=9, help="of the pools, one of which has the words that all begin with")
     parser.add_argument("--tries", type=int, default=0, help="words that are guessed at once")
+    parser.add_argument("--trees", type=int, default=1, help="continuations that these words are of")
     options = parser.parse_args()
     if options.requests < 1 or options.rows < 2:
         parser.error("there is a request at least, and a row for it beside the one of the words that all begin with: --requests 1 --rows 2")
     if options.tries < 0:
         parser.error("as many words are guessed, or none: --tries 3")
+    if options.trees < 1 or (options.trees > 1 and not options.trees <= options.tries <= 15):
+        parser.error("each continuation has a word at least, and all together have 15 at most: --tries 7 --trees 3")
     prefix, requests = list(range(20)), draw_requests(options.requests)
-    server = Server(options.rows, prefix, tries=options.tries)
+    server = Server(options.rows, prefix, tries=options.tries, trees=options.trees)
     server.serve([requests[i : i + 2] for i in range(0, len(requests), 2)])
     same = sum(request.answer == answer_alone(request, prefix) for request in requests)
     print(f"{server.words} words in {server.steps} steps, {server.words / server.steps:.1f} a step; {server.evictions} times a request gave its row back")

@@ -394,14 +394,14 @@ def test_mistakes():
     assert "ssm_state_indices" in inspect.signature(serving.fused_recurrent_kda).parameters
 
 
-@pytest.mark.parametrize("rows, quantum, tries", [(2, 3, 0), (4, 2, 0), (9, 8, 0), (4, 2, 3), (9, 8, 7)])
-def test_a_server_gives_each_request_the_answer_that_it_has_alone(monkeypatch, rows, quantum, tries):
-    """Of examples/serve.py: whatever else is in its batches, however often it gives its row back, and whether words are guessed."""
+@pytest.mark.parametrize("rows, quantum, tries, trees", [(2, 3, 0, 1), (4, 2, 0, 1), (9, 8, 0, 1), (4, 2, 3, 1), (9, 8, 7, 1), (4, 2, 5, 2), (9, 8, 15, 4)])
+def test_a_server_gives_each_request_the_answer_that_it_has_alone(monkeypatch, rows, quantum, tries, trees):
+    """Of examples/serve.py: whatever else is in its batches, however often it gives its row back, and whether words are guessed, as a chain or a tree."""
     monkeypatch.syspath_prepend(ROOT / "examples")
     import serve
 
     prefix, requests = [5, 3, 8], serve.draw_requests(7, seed=3)
-    server = serve.Server(rows, prefix, quantum, tries)
+    server = serve.Server(rows, prefix, quantum, tries, trees)
     server.serve([requests[:4], [], requests[4:]])
     assert (server.evictions > 0) == (rows < 9) and sorted(server.free) == list(range(1, rows))
     assert (0 < server.taken < server.guesses) == (tries > 0)
