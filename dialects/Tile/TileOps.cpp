@@ -1,4 +1,5 @@
 #include "dialects/Tile/RegisterTiles.h"
+#include "dialects/Tile/Tile.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -7,7 +8,7 @@ using namespace recur::tile;
 /// Whether a sum takes the elements of a matrix in registers where they are: along rows, of which each warp of the team
 /// has whole parts, in whole units of columns.
 static bool reducesRows(ReduceOp op, KernelOp kernel) {
-  constexpr int64_t unitColumns = 8;
+  constexpr int64_t unitColumns = SumsLayout::unitColumns;
   if (op.getSizes().size() != 2 || op.getOver() != ArrayRef<int64_t>(1))
     return false;
   for (auto [input, dims] : llvm::zip(op.getInputs(), op.getDims())) {

@@ -2,6 +2,7 @@
 #include "Analysis/KernelGPU.h"
 #include "Analysis/RunningNumbers.h"
 #include "Analysis/WholeTile.h"
+#include "dialects/Tile/FragmentLayout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -587,16 +588,17 @@ bool ChainFinder::chooseThreads() {
 /// Tiles of a stage, and as many stages as there is room for; then what is stored, the numbers of the stages, and the
 /// barriers.
 bool ChainFinder::place() {
-  constexpr int64_t rowBytes = 128, alignment = 1024, numberAlignment = 16, mostStages = 4;
+  constexpr int64_t numberAlignment = 16, mostStages = 4;
   for (StateChain::Load &load : chain.loads) {
     TileType type = load.type();
-    int64_t panels = llvm::divideCeil(type.getShape().back() * type.getElementBytes(), rowBytes);
     int64_t &bytes = load.isRows() ? chain.stageBytes : chain.numberBytes;
     load.offset = bytes;
-    bytes += load.isRows() ? llvm::alignTo(panels * type.getSize(0) * rowBytes, alignment)
+    PanelLayout layout{type.getSize(0), type.getElementBytes()};
+    bytes += load.isRows() ? llvm::alignTo(layout.bytes(type.getShape().back()), PanelLayout::alignment)
                            : llvm::alignTo(4 * type.getShape().back(), numberAlignment);
   }
-  int64_t stored = chain.keepsRounded() ? llvm::alignTo(2 * StateChain::channels * chain.paddedRow(), rowBytes) : 0;
+  int64_t stored =
+      chain.keepsRounded() ? llvm::alignTo(2 * StateChain::channels * chain.paddedRow(), PanelLayout::rowBytes) : 0;
   for (StateChain::Stored &one : chain.stored) {
     one.offset = stored;
     stored += one.rows * StateChain::channels * StoreOp(one.op).getArray().getType().getElementBytes();

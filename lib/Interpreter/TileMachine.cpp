@@ -1,5 +1,6 @@
 // Where tiles lie, and what they hold.
 #include "Interpreter/TileMachine.h"
+#include "dialects/Tile/FragmentLayout.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace llvm;
@@ -16,12 +17,6 @@ static int64_t bytesOf(TileType type) { return type.getElementBytes(); }
 /// The bytes from the first element of a tile to behind its last.
 static int64_t countSpan(TileType type) { return type.getExtent() * bytesOf(type); }
 
-/// The hardware's swizzle of shared memory: which 16 bytes of a row of 128 is changed with the row's number.
-static int64_t swizzle(TileType type, int64_t byte) {
-  int64_t chunks = type.getSwizzle() / 16;
-  return chunks ? byte ^ (((byte / 128) % chunks) * 16) : byte;
-}
-
 /// Calls `visit(element number, cell)` for the first rows of a tile, in order.
 template <typename Visit> static void visitElements(const Tile &tile, int64_t firstRow, int64_t lastRow, Visit visit) {
   ArrayRef<int64_t> shape = tile.type.getShape(), strides = tile.type.getStrides();
@@ -29,6 +24,7 @@ template <typename Visit> static void visitElements(const Tile &tile, int64_t fi
   for (int64_t size : shape.drop_front())
     width *= size;
   element = firstRow * width;
+  tile::Swizzle swizzle{tile.type.getSwizzle()};
   size_t columns = tile.type.getSwizzle() ? shape.size() - 1 : shape.size();
   auto walk = [&](auto &walk, size_t dim, int64_t begin, int64_t end, int64_t offset) -> void {
     for (int64_t i = begin; i < end; ++i) {
@@ -38,7 +34,7 @@ template <typename Visit> static void visitElements(const Tile &tile, int64_t fi
       if (dim + 1 < shape.size())
         walk(walk, dim + 1, 0, shape[dim + 1], at);
       else
-        visit(element++, swizzle(tile.type, tile.begin + at * bytes) / cellBytes);
+        visit(element++, swizzle.permute(tile.begin + at * bytes) / cellBytes);
     }
   };
   walk(walk, 0, firstRow, lastRow, 0);
@@ -79,8 +75,8 @@ Expected<Tile> TileMachine::allocate(tile::AllocOp op) {
   if (type.getSwizzle() && tile.begin % (8 * type.getSwizzle()) != 0)
     return makeTileError(op, "a tile with swizzle " + Twine(type.getSwizzle()) + " begins at a multiple of " +
                                  Twine(8 * type.getSwizzle()) + ", not at " + Twine(tile.begin));
-  // A swizzle moves elements within 128 bytes.
-  size_t cells = alignTo(tile.begin + countSpan(type), 128) / cellBytes;
+  // A swizzle moves elements within its lines.
+  size_t cells = alignTo(tile.begin + countSpan(type), tile::Swizzle::lineBytes) / cellBytes;
   if (cellsOf(tile).size() < cells)
     cellsOf(tile).resize(cells);
   allocations.push_back({op, tile});

@@ -2,6 +2,7 @@
 // depends.
 #include "Analysis/ChainSummary.h"
 #include "Conversion/ChunkToTile/Segments.h"
+#include "dialects/Tile/FragmentLayout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -79,9 +80,7 @@ static SmallVector<int64_t> findValues(const StateChain &chain, const ChainSumma
 
 /// Whether both halves of a matrix that is a summary have room where chunks lie.
 static bool hasRoom(const StateChain &chain) {
-  constexpr int64_t panelColumns = 64, rowBytes = 128;
-  return 2 * int64_t(llvm::divideCeil(chain.keys, panelColumns)) * chain.keys * rowBytes <=
-         chain.stages * chain.stageBytes;
+  return 2 * PanelLayout{chain.keys, /*elementBytes=*/2}.bytes(chain.keys) <= chain.stages * chain.stageBytes;
 }
 
 KernelOp conversion::addSummaries(KernelOp chain, int64_t parts, StringRef name) {

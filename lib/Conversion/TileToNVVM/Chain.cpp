@@ -22,7 +22,6 @@ using namespace recur::conversion::nvvm;
 using namespace recur::tile;
 using recur::analysis::StateChain;
 
-static constexpr int64_t unit = 16;
 static constexpr int64_t announcedOffset = 192; // of what is announced of multiples, behind all barriers
 
 namespace {
@@ -103,15 +102,12 @@ private:
   Value storeAtMultiple(ValueRange state, Value end);
   void leaveState(ValueRange state, const Chunk &chunk);
   /// The channel of one of a thread's numbers of the state.
-  Value channelOf(int64_t index) {
-    return t.add(t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), index / 2 % 2 * 8);
-  }
+  Value channelOf(int64_t index) { return t.add(rowOfWarp(t, t.warp, t.lane), warpSums.offsetOf(index).row); }
   /// Whether the array has a column for one of the thread's numbers; null where it has one for each thread's.
   Value hasColumn(const CallerArray &array, int64_t index) {
-    int64_t first = index / 4 * 8 + index % 2;
-    if (first / 8 * 8 + 8 <= array.columns())
+    if ((warpSums.columnEightOf(index) + 1) * SumsLayout::unitColumns <= array.columns())
       return {};
-    return t.below(t.add(t.multiply(t.remainder(t.lane, 4), 2), first), t.constant(array.columns()));
+    return t.below(t.add(pairOfLane(t, t.lane), warpSums.offsetOf(index).column), t.constant(array.columns()));
   }
   void storeInState(const CallerArray &array, int64_t index, Value numbers, Value place);
   void forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit);
@@ -435,7 +431,7 @@ void ChainCode::interact() {
 /// channel that the part lacks has the place of the last one.
 void ChainCode::forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit) {
   Type element = array.type.getElementType();
-  Value row = channelOf(0), lowerRow = t.add(row, 8), column = t.multiply(t.remainder(t.lane, 4), 2);
+  Value row = channelOf(0), lowerRow = t.add(row, matrixRows), column = pairOfLane(t, t.lane);
   if (array.channels) {
     Value last = t.add(ownChannels(array), -1);
     row = t.smaller(row, last);
@@ -445,8 +441,8 @@ void ChainCode::forPlacesInState(const CallerArray &array, llvm::function_ref<vo
                            t.multiplyWide(t.widen(column), array.innerStrides[1]));
   Value upper = t.offset(array.pointer, offset, element);
   Value toLower = t.multiplyWide(array.innerStrides[0], t.widen(t.subtract(lowerRow, row)));
-  Value toNext = t.multiplyWide(array.innerStrides[1], t.widen(t.constant(8)));
-  for (int64_t first = 0; first < chain.keys / 2; first += 4) {
+  Value toNext = t.multiplyWide(array.innerStrides[1], t.widen(t.constant(SumsLayout::unitColumns)));
+  for (int64_t first = 0; first < chain.keys / 2; first += SumsLayout::numbersOfUnit) {
     Value lower = t.offset(upper, toLower, element);
     visit(first, upper);
     visit(first + 1, t.offset(upper, array.innerStrides[1], element));

@@ -7,10 +7,14 @@ using namespace recur::conversion::nvvm;
 using namespace recur::tile;
 using recur::analysis::StateChain;
 
-static constexpr int64_t pieceBytes = 16, panelPieces = 8, panelRowBytes = 128, permutedRows = 8;
+static constexpr int64_t panelPieces = PanelLayout::pieces, panelRowBytes = PanelLayout::rowBytes,
+                         permutedRows = PanelLayout::permutedRows;
 
-static int64_t pieceColumnsOf(const StateChain::Load &load) { return pieceBytes / load.type().getElementBytes(); }
-static int64_t panelColumnsOf(const StateChain::Load &load) { return panelPieces * pieceColumnsOf(load); }
+static PanelLayout layoutOf(const StateChain::Load &load) {
+  return {load.type().getSize(0), load.type().getElementBytes()};
+}
+static int64_t pieceColumnsOf(const StateChain::Load &load) { return layoutOf(load).pieceColumns(); }
+static int64_t panelColumnsOf(const StateChain::Load &load) { return layoutOf(load).columns(); }
 
 /// Copies bring no fewer bytes.
 static constexpr int64_t leastBytes = 4;
@@ -363,19 +367,19 @@ void ChainLoads::copyNumbers(const Load &load) {
 
 void ChainLoads::copyBoxes(ArrayRef<Load> loads, Value barrier) {
   constexpr int32_t outside = 1 << 30;
-  auto countPanels = [](const Load &load) { return llvm::divideCeil(load.type().getSize(1), panelColumnsOf(load)); };
   int64_t bytes = 0;
   for (const Load &load : loads)
-    bytes += countPanels(load) * rowsOf(load) * panelRowBytes;
+    bytes += layoutOf(load).bytes(load.type().getSize(1));
   code.expectBytes(barrier, bytes);
   for (Load load : loads) {
     ArrayMap map = kernel.findMap(load.op.getArray());
     Value row = narrow(load.op.getFirst());
     if (kernel.summaries && kernel.summaries->mapsState)
       row = t.select(isPresent(t, kernel.arrays.lookup(load.op.getArray())), row, t.constant(outside));
-    for (int64_t panel = 0; panel < int64_t(countPanels(load)); ++panel) {
-      Value column = t.add(map.column, panel * panelColumnsOf(load));
-      Value to = t.add(chunk.stage, load.offset + panel * rowsOf(load) * panelRowBytes);
+    PanelLayout layout = layoutOf(load);
+    for (int64_t panel = 0; panel < layout.countPanels(load.type().getSize(1)); ++panel) {
+      Value column = t.add(map.column, panel * layout.columns());
+      Value to = t.add(chunk.stage, load.offset + panel * layout.panelBytes());
       code.copyBox(to, map.address, {column, t.constant(0), row, map.head, map.sequence}, barrier);
     }
   }

@@ -9,7 +9,11 @@ using namespace recur::conversion::nvvm;
 using namespace recur::tile;
 using recur::analysis::StateChain;
 
-static constexpr int64_t panelColumns = 64, panelRowBytes = 128, unit = 16;
+static constexpr int64_t unit = FactorLayout::ofHalves().inner;
+
+static PanelLayout layoutOf(const StateChain::Load &load) {
+  return {load.type().getSize(0), load.type().getElementBytes()};
+}
 
 //===----------------------------------------------------------------------===//
 // Numbers
@@ -166,15 +170,12 @@ void ChainNumbers::make(ValueRange asked, const IRMapping &values, Value begin) 
 // Rows as products take them
 //===----------------------------------------------------------------------===//
 
-static constexpr int64_t pieceBytes = 16;
-
 /// Changes each piece of 16 bytes of the rows, which lie in whatever order. Several are read before the first is
 /// written.
 static void changePieces(TeamCode &t, const StateChain::Load &load, Value stage, int64_t together, Type type,
                          llvm::function_ref<Value(Value)> change) {
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
-  int64_t panels = int64_t(llvm::divideCeil(load.type().getSize(1) * load.type().getElementBytes(), panelRowBytes));
-  int64_t perLane = panels * load.type().getSize(0) * panelRowBytes / (pieceBytes * warpThreads);
+  int64_t perLane = layoutOf(load).bytes(load.type().getSize(1)) / (pieceBytes * warpThreads);
   int64_t atOnce = perLane % together == 0 ? together : 1;
   Value own = t.add(t.add(stage, load.offset), t.multiply(t.lane, pieceBytes));
   t.loop(t.constant(0), t.constant(perLane), atOnce, [&](Value first) {
@@ -191,13 +192,13 @@ static void changePieces(TeamCode &t, const StateChain::Load &load, Value stage,
 
 void nvvm::prepareRows(TeamCode &t, const StateChain &chain, Value stage) {
   Type f32 = t.builder.getF32Type();
-  auto halves = VectorType::get(pieceBytes / 2, t.builder.getF16Type());
-  auto rounded = VectorType::get(pieceBytes / 2, t.builder.getBF16Type());
-  auto wide = VectorType::get(pieceBytes / 4, f32);
+  auto halves = VectorType::get(pieceHalves, t.builder.getF16Type());
+  auto rounded = VectorType::get(pieceHalves, t.builder.getBF16Type());
+  auto wide = VectorType::get(wordsOfPiece, f32);
   for (const StateChain::Load &load : chain.loads)
     if (load.isHalf) {
       changePieces(t, load, stage, /*together=*/8, halves, [&](Value piece) -> Value {
-        Value exact = LLVM::FPExtOp::create(t.builder, t.loc, VectorType::get(pieceBytes / 2, f32), piece);
+        Value exact = LLVM::FPExtOp::create(t.builder, t.loc, VectorType::get(pieceHalves, f32), piece);
         return LLVM::FPTruncOp::create(t.builder, t.loc, rounded, exact);
       });
     } else if (chain.tf32 && load.isRows() && load.isFactor) {
@@ -221,15 +222,13 @@ public:
   void emit(const StateChain::Interaction &interaction);
 
 private:
-  /// Where a lane's row of four 8 by 8 matrices lies, those of the warp's 16 rows and the first 16 columns.
-  Value ownRow(const StateChain::Load &load);
-  int64_t placeOfColumns(const StateChain::Load &load, int64_t column) {
-    return column / panelColumns * load.type().getSize(0) * panelRowBytes;
-  }
-  /// The same of other columns: their pieces of 16 bytes are permuted as those of the first are.
+  /// Where a lane's piece of the warp's 16 rows and the first 16 columns lies.
+  Value findOwnPiece(const StateChain::Load &load);
+  /// The same of other columns: their pieces are permuted as those of the first are.
   Value atColumns(const StateChain::Load &load, Value own, int64_t column) {
-    Value moved = arith::XOrIOp::create(t.builder, t.loc, own, t.constant(column % panelColumns * 2));
-    return t.add(moved, placeOfColumns(load, column));
+    PanelLayout layout = layoutOf(load);
+    int64_t inPanel = layout.byteOfColumn(column % layout.columns());
+    return t.add(t.exclusiveOr(own, t.constant(inPanel)), layout.byteOfColumn(column) - inPanel);
   }
   SmallVector<Value> multiply(const StateChain::Load &left, const StateChain::Load &right);
   SmallVector<Value> numbersOf(Value tile, bool areOfRows);
@@ -237,8 +236,8 @@ private:
   const StateChain::Load &loadOf(Value tile) {
     return *llvm::find_if(chain.loads, [&](const StateChain::Load &load) { return load.tile == tile; });
   }
-  Value firstRow() { return t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)); }
-  Value firstColumn() { return t.multiply(t.remainder(t.lane, 4), 2); }
+  Value firstRow() { return rowOfWarp(t, t.warp, t.lane); }
+  Value firstColumn() { return pairOfLane(t, t.lane); }
 
   TeamCode &t;
   WarpgroupCode code;
@@ -249,20 +248,20 @@ private:
 
 } // namespace
 
-Value InteractionCode::ownRow(const StateChain::Load &load) {
-  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
-  Value row = t.add(t.add(t.multiply(t.warp, unit), inMatrix), t.multiply(t.remainder(matrix, 2), 8));
-  return t.add(code.placeInPanels(stage, load.type().getSize(0), row, t.divide(matrix, 2)), load.offset);
+Value InteractionCode::findOwnPiece(const StateChain::Load &load) {
+  auto own = addressedPiece(t, t.lane, BlockOrder::LeftFirst);
+  Value row = t.add(t.multiply(t.warp, SumsLayout::unitRows), own.row);
+  return t.add(code.placeInPanels(stage, load.type().getSize(0), row, own.piece), load.offset);
 }
 
 SmallVector<Value> InteractionCode::multiply(const StateChain::Load &left, const StateChain::Load &right) {
   int64_t inner = left.type().getSize(1), columns = right.type().getSize(0);
-  Value own = ownRow(left);
+  Value own = findOwnPiece(left);
   SmallVector<Value> fragments;
   SmallVector<int64_t> places;
   for (int64_t column = 0; column < inner; column += unit) {
     llvm::append_range(fragments, code.loadMatrices(atColumns(left, own, column)));
-    places.push_back(placeOfColumns(right, column) + column % panelColumns * 2);
+    places.push_back(layoutOf(right).byteOfColumn(column));
   }
   RightFactor factor{t.add(stage, right.offset), unit};
   return code.settle(code.multiply(fragments, factor, places, columns, false), 0);
@@ -275,15 +274,15 @@ SmallVector<Value> InteractionCode::numbersOf(Value tile, bool areOfRows) {
   if (!all.empty())
     return all;
   Type f32 = t.builder.getF32Type();
-  Value first = t.add(t.add(numbers, load.offset), t.multiply(areOfRows ? firstRow() : firstColumn(), 4));
+  Value first = t.add(t.add(numbers, load.offset), t.multiply(areOfRows ? firstRow() : firstColumn(), wordBytes));
   Value from = LLVM::IntToPtrOp::create(t.builder, t.loc,
                                         LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace), first);
   auto after = [&](int64_t numbers) {
     return LLVM::GEPOp::create(t.builder, t.loc, from.getType(), f32, from, ArrayRef<LLVM::GEPArg>{int32_t(numbers)});
   };
   if (areOfRows)
-    return all = {t.load(from, f32), t.load(after(8), f32)};
-  for (int64_t column = 0; column < load.type().getSize(0); column += 8) {
+    return all = {t.load(from, f32), t.load(after(matrixRows), f32)};
+  for (int64_t column = 0; column < load.type().getSize(0); column += SumsLayout::unitColumns) {
     Value two = t.load(after(column), VectorType::get(2, f32));
     for (int64_t i : {0, 1})
       all.push_back(LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i)));
@@ -300,11 +299,12 @@ void InteractionCode::map(MapOp op, SmallVector<Value> &sums) {
   }
   Value row = firstRow(), column = firstColumn();
   for (int64_t number = 0; number < int64_t(sums.size()); ++number) {
-    int64_t group = number / 4, half = number / 2 % 2, i = number % 2;
+    KnownPosition offset = warpSums.offsetOf(number);
+    int64_t ofColumns = 2 * warpSums.columnEightOf(number) + SumsLayout::secondOf(number);
     SmallVector<Value> arguments{sums[number]};
     for (auto [numbers, isOfRow] : llvm::zip(given, areOfRows))
-      arguments.push_back(numbers[isOfRow ? half : 2 * group + i]);
-    sums[number] = t.body(op.getBody(), arguments, {Index(row, 8 * half), Index(column, 8 * group + i)}).front();
+      arguments.push_back(numbers[isOfRow ? SumsLayout::lowerOf(number) : ofColumns]);
+    sums[number] = t.body(op.getBody(), arguments, {Index(row, offset.row), Index(column, offset.column)}).front();
   }
 }
 
@@ -316,9 +316,11 @@ void InteractionCode::emit(const StateChain::Interaction &interaction) {
   for (size_t i = 0; i < sums.size(); i += 2)
     packed.push_back(code.pack(sums[i], sums[i + 1]));
   const StateChain::Load &result = chain.loads[*interaction.result];
-  Value own = ownRow(result);
+  Value own = findOwnPiece(result);
   for (int64_t column = 0; column < result.type().getSize(1); column += unit)
-    code.storeMatrices(atColumns(result, own, column), ArrayRef(packed).slice(column / 4, 4), false);
+    code.storeMatrices(atColumns(result, own, column),
+                       ArrayRef(packed).slice(size_t(column / unit * FactorLayout::leftWords), FactorLayout::leftWords),
+                       false);
 }
 
 void nvvm::emitInteractions(TeamCode &team, const StateChain &chain, Value stage, Value numbers) {

@@ -6,8 +6,8 @@
 // are no numbers the rows that see nothing of them would become none either. Such a product is done again, with zeros
 // for what is no number, and the rows that see it become none by themselves.
 //
-// A precise product takes values of f32 as a left factor of tf32. For that a thread has columns n and n + 4 of each
-// eight, and of sums columns 2n and 2n + 1: these are taken for those, and the matrix's columns lie exchanged likewise.
+// A precise product takes values of f32 as a left factor of tf32, and the matrix's columns lie exchanged for that
+// (dialects/Tile/FragmentLayout.h).
 #include "Conversion/TileToNVVM/ChainSteps.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include <limits>
@@ -22,7 +22,7 @@ using StepKind = StateChain::StepKind;
 using Operand = StateChain::Operand;
 using Action = StateChain::Action;
 
-static constexpr int64_t panelRowBytes = 128, pieceBytes = 16, unit = 16;
+static constexpr int64_t panelRowBytes = PanelLayout::rowBytes, unit = FactorLayout::ofHalves().inner;
 
 namespace {
 
@@ -77,10 +77,17 @@ private:
     return LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace),
                                     address);
   }
+  /// Where the lane's piece of the tokens' first rows lies, of the warp's channels.
+  Value findOwnPiece() {
+    auto own = addressedPiece(t, t.lane, BlockOrder::UpperFirst);
+    Value piece = t.add(t.multiply(t.warp, SumsLayout::unitRows / pieceHalves), own.piece);
+    return PanelLayout::byteInPanel(t, own.row, PanelLayout::permute(t, own.line, piece));
+  }
   /// The row of a value that a thread's number belongs to.
   Value tokenOf(int64_t index) {
-    Value column = t.add(t.multiply(t.remainder(t.lane, 4), 2), index % 2);
-    return t.add(chain.tf32 ? code.findToken32(column) : column, index / 4 * 8);
+    Value column = t.add(pairOfLane(t, t.lane), SumsLayout::secondOf(index));
+    return t.add(chain.tf32 ? tokenOfColumn(t, column) : column,
+                 warpSums.columnEightOf(index) * SumsLayout::unitColumns);
   }
 
   TeamCode &t;
@@ -115,11 +122,7 @@ SmallVector<Value> StepsCode::pack(ValueRange numbers, Type element) {
 
 /// Rows of the tokens as the left factor of a product whose rows are the channels.
 SmallVector<Value> StepsCode::loadFragments(const StateChain::Load &load) {
-  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
-  Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
-  Value piece = t.add(t.multiply(t.warp, 2), t.remainder(matrix, 2));
-  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, inMatrix);
-  Value own = t.add(around.stage, t.add(t.multiply(row, panelRowBytes), t.multiply(swizzled, pieceBytes)));
+  Value own = t.add(around.stage, findOwnPiece());
   SmallVector<Value> fragments;
   for (int64_t first = 0; first < load.type().getSize(0); first += unit)
     llvm::append_range(fragments, code.loadMatricesAcross(t.add(own, load.offset + first * panelRowBytes)));
@@ -127,13 +130,13 @@ SmallVector<Value> StepsCode::loadFragments(const StateChain::Load &load) {
 }
 
 void StepsCode::forPlacesInTile(RightFactor32 tile, int64_t rows, llvm::function_ref<void(size_t, Value)> visit) {
-  Value first[4];
-  for (int64_t i = 0; i < 4; ++i) {
-    Value channel = t.add(t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), i / 2 * 8);
-    first[i] = code.placeInPanels32(tile, tokenOf(i), channel);
+  Value first[SumsLayout::numbersOfUnit];
+  for (int64_t i = 0; i < SumsLayout::numbersOfUnit; ++i)
+    first[i] = code.placeInPanels32(tile, tokenOf(i), t.add(rowOfWarp(t, t.warp, t.lane), warpSums.offsetOf(i).row));
+  for (int64_t index = 0; index < rows / 2; ++index) {
+    int64_t above = warpSums.columnEightOf(index) * SumsLayout::unitColumns;
+    visit(size_t(index), t.add(first[index % SumsLayout::numbersOfUnit], above * panelRowBytes));
   }
-  for (int64_t index = 0; index < rows / 2; ++index)
-    visit(size_t(index), t.add(first[index % 4], index / 4 * 8 * panelRowBytes));
 }
 
 SmallVector<Value> StepsCode::loadNumbersOfRows(const StateChain::Load &load) {
@@ -176,19 +179,23 @@ SmallVector<Value> StepsCode::loadNumbers(const StateChain::Load &load, int64_t 
   Type f32 = t.builder.getF32Type();
   Value own = t.add(around.numbers, load.offset);
   if (load.type().getShape().back() == 1)
-    return SmallVector<Value>(4 * groups, t.load(pointerTo(own), f32));
+    return SmallVector<Value>(SumsLayout::numbersOfUnit * groups, t.load(pointerTo(own), f32));
   if (chain.tf32 && load.isOfRows()) {
-    SmallVector<Value> ofRows(4 * groups);
-    for (int64_t index = 0; index < 4 * groups; index += index % 2 ? 3 : 1)
-      ofRows[index] = ofRows[index + 2] = t.load(pointerTo(t.add(own, t.multiply(tokenOf(index), 4))), f32);
+    SmallVector<Value> ofRows(SumsLayout::numbersOfUnit * groups);
+    for (int64_t group = 0; group < groups; ++group)
+      for (int64_t i : {0, 1}) {
+        int64_t upper = warpSums.numberAt(0, group, i), lower = warpSums.numberAt(1, group, i);
+        ofRows[size_t(upper)] = ofRows[size_t(lower)] =
+            t.load(pointerTo(t.add(own, t.multiply(tokenOf(upper), wordBytes))), f32);
+      }
     return ofRows;
   }
-  own = t.add(own, t.multiply(t.remainder(t.lane, 4), 8));
-  SmallVector<Value> all(4 * groups);
+  own = t.add(own, t.multiply(wordOfLane(t, t.lane), 2 * wordBytes));
+  SmallVector<Value> all(SumsLayout::numbersOfUnit * groups);
   for (int64_t group = 0; group < groups; ++group) {
-    Value two = t.load(pointerTo(t.add(own, group * 32)), VectorType::get(2, f32));
+    Value two = t.load(pointerTo(t.add(own, group * SumsLayout::unitColumns * wordBytes)), VectorType::get(2, f32));
     for (int64_t i : {0, 1})
-      all[4 * group + i] = all[4 * group + i + 2] =
+      all[size_t(warpSums.numberAt(0, group, i))] = all[size_t(warpSums.numberAt(1, group, i))] =
           LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i));
   }
   return all;
@@ -199,12 +206,12 @@ SmallVector<Value> StepsCode::loadRowNumbers(const Operand &operand, int64_t cou
     return SmallVector<Value>(count / 2, t.number(operand.constant));
   SmallVector<Value> &known = numbers[operand.number];
   if (known.empty() || !chain.readsAhead) // else they would be kept from pass to pass
-    known = loadNumbers(loadOf(operand), count / 8);
+    known = loadNumbers(loadOf(operand), count / SumsLayout::unitColumns);
   return known;
 }
 
 SmallVector<Value> StepsCode::loadColumnNumbers(const Operand &operand) {
-  return loadNumbers(loadOf(operand), chain.keys / 8);
+  return loadNumbers(loadOf(operand), chain.keys / SumsLayout::unitColumns);
 }
 
 /// What passes over a product's sums take besides them, before it begins: then it is there when the product has ended.
@@ -260,9 +267,10 @@ SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, V
     return code.multiply(left, factor, places, columns, true, sums);
   }
   RightFactor factor{t.add(around.stage, right.offset), unit};
-  int64_t bytes = right.type().getElementBytes(), atOnce = step.isPrecise() ? unit / 2 : unit;
-  for (int64_t column = 0; column < columns; column += atOnce)
-    places.push_back(column * bytes / panelRowBytes * rows * panelRowBytes + column * bytes % panelRowBytes);
+  PanelLayout layout{rows, right.type().getElementBytes()};
+  FactorLayout factors = step.isPrecise() ? FactorLayout::ofTF32() : FactorLayout::ofHalves();
+  for (int64_t column = 0; column < columns; column += factors.inner)
+    places.push_back(layout.byteOfColumn(column));
   if (step.isPrecise())
     return code.multiplyPrecise(left, factor, places, rows, sums);
   return code.multiply(left, factor, places, rows, false, sums);
@@ -325,14 +333,15 @@ Value StepsCode::isNoNumber(Value half) {
 SmallVector<Value> StepsCode::clean(ArrayRef<Value> left, MutableArrayRef<Value> firsts) {
   SmallVector<Value> cleaned;
   for (auto [index, both] : llvm::enumerate(left)) {
-    Value clean = both, &first = firsts[index % 2];
+    int64_t number = 2 * int64_t(index);
+    Value clean = both, &first = firsts[SumsLayout::lowerOf(number)];
     for (int64_t half : {0, 1}) {
       Value own = half ? arith::ShRUIOp::create(t.builder, t.loc, both, t.constant(16)).getResult() : both;
       Value bad = isNoNumber(own);
       Value other =
           arith::AndIOp::create(t.builder, t.loc, clean, t.constant(half ? int64_t(0xFFFF) : int64_t(0xFFFF0000)));
       clean = t.select(bad, other, clean);
-      first = t.smaller(first, t.select(bad, tokenOf(2 * int64_t(index) + half), first));
+      first = t.smaller(first, t.select(bad, tokenOf(number + half), first));
     }
     cleaned.push_back(clean);
   }
@@ -343,7 +352,7 @@ SmallVector<Value> StepsCode::cleanPrecise(ArrayRef<Value> left, MutableArrayRef
   SmallVector<Value> cleaned;
   Value infinite = t.number(std::numeric_limits<double>::infinity());
   for (auto [index, number] : llvm::enumerate(left)) {
-    Value size = math::AbsFOp::create(t.builder, t.loc, number), &first = firsts[index / 2 % 2];
+    Value size = math::AbsFOp::create(t.builder, t.loc, number), &first = firsts[SumsLayout::lowerOf(int64_t(index))];
     Value good = arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLT, size, infinite);
     cleaned.push_back(t.select(good, number, t.number(0)));
     first = t.smaller(first, t.select(good, first, tokenOf(int64_t(index))));
@@ -380,7 +389,7 @@ SmallVector<Value> StepsCode::guard(const Step &step, SmallVector<Value> sums) {
     first = t.multiply(t.divide(first, triangle[1]), triangle[0]);
   Value no = t.number(std::numeric_limits<double>::quiet_NaN());
   for (auto [index, number] : llvm::enumerate(sum)) {
-    Value seesNothing = t.below(tokenOf(int64_t(index)), firsts[index / 2 % 2]);
+    Value seesNothing = t.below(tokenOf(int64_t(index)), firsts[SumsLayout::lowerOf(int64_t(index))]);
     number = t.select(seesNothing, number, no);
   }
   scf::YieldOp::create(t.builder, t.loc, sum);
@@ -438,25 +447,21 @@ void StepsCode::store(const Step &step) {
                       [&](size_t index, Value place) { t.store(numbers[index], pointerTo(place)); });
     });
   SmallVector<Value> packed = element.isBF16() ? packedOf(operand) : pack(numbersOf(operand), element);
-  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
-  Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
-  Value piece = t.add(t.multiply(t.warp, 2), t.remainder(matrix, 2));
-  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, inMatrix);
+  Value inTile = findOwnPiece();
   around.leave(int64_t(number) + 1, [&] {
-    Value own = t.add(t.add(around.base, t.multiply(row, panelRowBytes)),
-                      t.add(t.multiply(swizzled, pieceBytes), stored.offset));
+    Value own = t.add(t.add(around.base, inTile), stored.offset);
     for (int64_t i = 0; i < stored.rows / unit; ++i)
       code.storeMatrices(t.add(own, i * unit * panelRowBytes), ArrayRef(packed).slice(4 * i, 4), true);
   });
 }
 
 void StepsCode::keepState() {
-  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
-  Value low = t.multiply(t.remainder(matrix, 2), 8), high = t.multiply(t.divide(matrix, 2), 8);
+  auto piece = addressedPiece(t, t.lane, BlockOrder::LeftFirst);
   around.leave(0, [&] {
     int64_t stride = 2 * chain.paddedRow();
-    Value row = t.add(t.add(t.multiply(t.warp, unit), inMatrix), low);
-    Value own = t.add(t.add(around.base, t.multiply(row, stride)), t.add(t.multiply(high, 2), chain.keptOffset));
+    Value row = t.add(t.multiply(t.warp, SumsLayout::unitRows), piece.row);
+    Value own = t.add(t.add(around.base, t.multiply(row, stride)),
+                      t.add(t.multiply(piece.piece, pieceBytes), chain.keptOffset));
     for (int64_t i = 0; i < chain.keys / unit; ++i) {
       SmallVector<Value> packed = rounded.empty() || chain.tf32 ? pack(ArrayRef(state).slice(8 * i, 8))
                                                                 : llvm::to_vector(ArrayRef(rounded).slice(4 * i, 4));

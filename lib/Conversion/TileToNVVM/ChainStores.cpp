@@ -3,12 +3,11 @@
 using namespace mlir;
 using namespace recur::conversion;
 using namespace recur::conversion::nvvm;
+using namespace recur::tile;
 using recur::analysis::StateChain;
 
-static constexpr int64_t pieceBytes = 16, panelRowBytes = 128, permutedRows = 8;
-
 int64_t nvvm::findPieceBytes(const CallerArray &array) {
-  constexpr uint64_t most = 16;
+  constexpr uint64_t most = pieceBytes;
   auto bytes = uint64_t((array.channels ? array.channels : array.columns()) * array.type.getElementBytes());
   return int64_t(std::min(most, bytes & ~(bytes - 1)));
 }
@@ -19,17 +18,18 @@ Value nvvm::countOwnChannels(TeamCode &t, const CallerArray &array, Value part) 
 }
 
 Value ChainStores::placeOf(const Stored &tile, Value row, Value column) {
-  int64_t pieceColumns = pieceBytes / tile.elementBytes, panelColumns = panelRowBytes / tile.elementBytes;
+  PanelLayout layout{tile.rows, tile.elementBytes};
+  int64_t pieceColumns = layout.pieceColumns();
   Value piece = t.divide(column, pieceColumns), panel;
   if (tile.isPermuted) {
-    panel = t.divide(column, panelColumns);
-    piece = t.divide(t.remainder(column, panelColumns), pieceColumns);
-    piece = arith::XOrIOp::create(t.builder, t.loc, piece, t.remainder(row, permutedRows));
+    panel = t.divide(column, layout.columns());
+    piece = t.divide(t.remainder(column, layout.columns()), pieceColumns);
+    piece = PanelLayout::permute(t, t.remainder(row, PanelLayout::permutedRows), piece);
   }
   Value elements =
       t.add(t.add(t.multiply(row, tile.stride), t.multiply(piece, pieceColumns)), tile.offset / tile.elementBytes);
-  if (panel && tile.columns > panelColumns)
-    elements = t.add(elements, t.multiply(panel, tile.rows * panelColumns));
+  if (panel && tile.columns > layout.columns())
+    elements = t.add(elements, t.multiply(panel, tile.rows * layout.columns()));
   return t.offset(shared, t.add(elements, t.remainder(column, pieceColumns)), tile.element);
 }
 
@@ -73,7 +73,7 @@ void ChainStores::storeNumbers(const Stored &tile, Value to, Condition isThere, 
 void ChainStores::storeValue(const StateChain::Stored &value, const CallerArray &array, Value first, Value rows) {
   int64_t elementBytes = array.type.getElementBytes();
   Type element = chain.tf32 ? Type(t.builder.getF32Type()) : t.builder.getBF16Type();
-  Stored tile{value.offset,        value.rows, StateChain::channels, panelRowBytes / elementBytes,
+  Stored tile{value.offset,        value.rows, StateChain::channels, PanelLayout::rowBytes / elementBytes,
               /*isPermuted=*/true, element,    elementBytes};
   Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
   int64_t bytes = findPieceBytes(array), columns = bytes / elementBytes;

@@ -5,10 +5,11 @@
 using namespace mlir;
 using namespace recur::conversion;
 using namespace recur::conversion::nvvm;
+using namespace recur::tile;
 using recur::analysis::StateChain;
 using StepKind = StateChain::StepKind;
 
-static constexpr int64_t pieceBytes = 16, pieceColumns = 8, panelRowBytes = 128, unit = 16, warpRows = 16;
+static constexpr int64_t unit = FactorLayout::ofHalves().inner;
 
 namespace {
 
@@ -37,18 +38,19 @@ private:
     return LLVM::GEPOp::create(t.builder, t.loc, pointer.getType(), f32(), pointer,
                                ArrayRef<LLVM::GEPArg>{int32_t(numbers)});
   }
-  /// Of the thread's first number; others are 8 rows below, 1 column behind and any multiple of 8.
+  /// Of the thread's first number.
   Value rowInMap() {
-    Value inBlock = t.add(t.multiply(t.warp, warpRows), t.divide(t.lane, 4));
+    Value inBlock = rowOfWarp(t, t.warp, t.lane);
     return t.add(t.multiply(summaries.rowBlock, StateChain::channels), inBlock);
   }
-  Value firstColumn() { return t.multiply(t.remainder(t.lane, 4), 2); }
+  Value firstColumn() { return pairOfLane(t, t.lane); }
   /// Two numbers rounded, and what that leaves of them.
   struct Halves {
     Value rounded, rest;
   };
   Halves split(Value low, Value high);
-  int64_t tileBytes() const { return int64_t(llvm::divideCeil(chain.keys, 64)) * chain.keys * panelRowBytes; }
+  PanelLayout layout() const { return {chain.keys, /*elementBytes=*/2}; }
+  int64_t tileBytes() const { return layout().bytes(chain.keys); }
   void copyMap(Value segment, Value base);
   void waitForAll() { code.anyOfWarpgroup(arith::ConstantIntOp::create(t.builder, t.loc, 0, 1)); }
 
@@ -86,8 +88,9 @@ SmallVector<Value> SummaryCode::makeIdentity() {
   Value row = rowInMap(), column = firstColumn();
   SmallVector<Value> state;
   for (int64_t i = 0; i < chain.keys / 2; ++i) {
-    Value isOne = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, t.add(row, i / 2 % 2 * 8),
-                                        t.add(column, i / 4 * 8 + i % 2));
+    KnownPosition offset = warpSums.offsetOf(i);
+    Value isOne = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, t.add(row, offset.row),
+                                        t.add(column, offset.column));
     state.push_back(t.select(isOne, t.number(1), t.number(0)));
   }
   return state;
@@ -110,7 +113,8 @@ void SummaryCode::storeMap(ValueRange state) {
                                         ArrayRef<LLVM::GEPArg>{int32_t(elements / 2)}));
     };
     for (int64_t i = 0; i < chain.keys / 2; i += 2) {
-      int64_t place = i / 2 % 2 * 8 * chain.keys + i / 4 * 8;
+      KnownPosition offset = warpSums.offsetOf(i);
+      int64_t place = offset.row * chain.keys + offset.column;
       Halves halves = split(state[i], state[i + 1]);
       store(halves.rounded, place);
       store(halves.rest, chain.keys * chain.keys + place);
@@ -121,11 +125,11 @@ void SummaryCode::storeMap(ValueRange state) {
 SmallVector<Value> SummaryCode::scale(ValueRange state, Value segment) {
   SmallVector<Value> scaled(state);
   Value own = t.offset(placeOf(summaries.maps, segment), t.widen(firstColumn()), f32());
-  for (int64_t group = 0; group < chain.keys / 8; ++group) {
-    Value two = t.load(after(own, group * 8), VectorType::get(2, f32()));
-    for (int64_t i = 0; i < 4; ++i) {
-      Value factor = LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i % 2));
-      scaled[4 * group + i] = t.mul(scaled[4 * group + i], factor);
+  for (int64_t first = 0; first < chain.keys / 2; first += SumsLayout::numbersOfUnit) {
+    Value two = t.load(after(own, warpSums.offsetOf(first).column), VectorType::get(2, f32()));
+    for (int64_t number = first; number < first + SumsLayout::numbersOfUnit; ++number) {
+      Value factor = LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(SumsLayout::secondOf(number)));
+      scaled[size_t(number)] = t.mul(scaled[size_t(number)], factor);
     }
   }
   return scaled;
@@ -133,7 +137,7 @@ SmallVector<Value> SummaryCode::scale(ValueRange state, Value segment) {
 
 /// As two tiles of keys, whose tokens are the map's rows.
 void SummaryCode::copyMap(Value segment, Value base) {
-  int64_t pieces = chain.keys / pieceColumns, rows = 2 * chain.keys, threads = StateChain::stateThreads;
+  int64_t pieces = chain.keys / pieceHalves, rows = 2 * chain.keys, threads = StateChain::stateThreads;
   Value map = placeOf(summaries.maps, segment);
   for (int64_t first = 0; first < rows * pieces; first += threads) {
     Value index = t.add(t.thread, first);
@@ -163,9 +167,9 @@ SmallVector<Value> SummaryCode::multiply(ValueRange state, Value segment, Value 
   waitForAll();
   SmallVector<int64_t> places;
   for (int64_t row = 0; row < chain.keys; row += unit)
-    places.push_back(row * panelRowBytes);
+    places.push_back(row * PanelLayout::rowBytes);
   auto add = [&](ArrayRef<Value> left, int64_t tile) {
-    RightFactor factor{t.add(base, tile), chain.keys * panelRowBytes};
+    RightFactor factor{t.add(base, tile), layout().panelBytes()};
     sums = code.settle(code.multiply(left, factor, places, chain.keys, true, sums), 0);
   };
   add(rest, 0);

@@ -22,15 +22,17 @@ using namespace recur::conversion::nvvm;
 
 namespace {
 
-constexpr int64_t tokens = ConjugateGradientsOp::tokens, panelColumns = ConjugateGradientsOp::panelColumns,
-                  panelRowBytes = ConjugateGradientsOp::panelRowBytes, unit = 16, pieceBytes = 16, half = 8,
-                  keysAtOnce = 32;
+constexpr int64_t tokens = ConjugateGradientsOp::tokens, panelRowBytes = PanelLayout::rowBytes,
+                  unit = FactorLayout::ofHalves().inner, half = SumsLayout::unitColumns, keysAtOnce = 32;
+
+/// Of a tile of bf16.
+PanelLayout layoutOf(int64_t rows) { return {rows, /*elementBytes=*/2}; }
 
 class ConjugateGradientsCode {
 public:
   ConjugateGradientsCode(TeamCode &t, const Systems &systems)
       : t(t), code(t), s(systems), channels(systems.result.type.getSize(1)),
-        panels((channels + panelColumns - 1) / panelColumns), count(channels / 2) {}
+        panels(layoutOf(tokens).countPanels(channels)), count(channels / 2) {}
   void emit();
 
 private:
@@ -64,10 +66,10 @@ private:
   void give(const Running &running);
 
   Numbers join(const Split &parts);
-  static size_t tokenOf(size_t number) { return number / 2 % 2; }
+  static size_t tokenOf(size_t number) { return size_t(SumsLayout::lowerOf(int64_t(number))); }
   /// The sum of the products of two vectors' numbers, for each token.
   OfTokens dot(ArrayRef<Value> a, ArrayRef<Value> b);
-  /// Where a piece of two numbers of bf16 lies in a panel that the matrix units read.
+  /// Where two neighbours of bf16, a word, lie in panels that the matrix units read.
   Value pairPlace(Value begin, int64_t rows, Value row, Value pair);
   Value solutionPlace(int64_t piece);
   Value leastPlace(size_t token);
@@ -93,15 +95,15 @@ private:
 //===----------------------------------------------------------------------===//
 
 void ConjugateGradientsCode::place() {
-  constexpr int64_t alignment = 1024;
+  constexpr int64_t alignment = PanelLayout::alignment;
   Value begin = t.add(code.addressOf(s.work.pointer), alignment - 1);
   upper = arith::AndIOp::create(t.builder, t.loc, begin, t.constant(-alignment));
   keys = t.add(upper, 2 * panels * channels * panelRowBytes);
   solution = t.add(keys, panels * tokens * panelRowBytes);
   int64_t kept = std::max<int64_t>(0, count - ConjugateGradientsOp::solutionInRegisters);
   table = t.add(solution, kept * ConjugateGradientsOp::threads * 4);
-  firstRow = t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4));
-  firstColumn = t.multiply(t.remainder(t.lane, 4), 2);
+  firstRow = rowOfWarp(t, t.warp, t.lane);
+  firstColumn = pairOfLane(t, t.lane);
   rows = {firstRow, t.add(firstRow, half)};
 }
 
@@ -110,14 +112,8 @@ Value ConjugateGradientsCode::pointerTo(Value address) {
                                   address);
 }
 
-/// Panels of 64 columns; the pieces of row r are at their places xor r mod 8.
 Value ConjugateGradientsCode::pairPlace(Value begin, int64_t rows, Value row, Value pair) {
-  constexpr int64_t panelPairs = panelColumns / 2, piecePairs = pieceBytes / 4;
-  Value inPanel = t.remainder(pair, panelPairs);
-  Value piece = arith::XOrIOp::create(t.builder, t.loc, t.divide(inPanel, piecePairs), t.remainder(row, 8));
-  Value offset = t.add(t.multiply(piece, pieceBytes), t.multiply(t.remainder(inPanel, piecePairs), 4));
-  offset = t.add(offset, t.multiply(row, panelRowBytes));
-  return t.add(begin, t.add(offset, t.multiply(t.divide(pair, panelPairs), rows * panelRowBytes)));
+  return t.add(begin, PanelLayout{rows, wordBytes}.byteOf(t, row, pair));
 }
 
 Value ConjugateGradientsCode::solutionPlace(int64_t piece) {
@@ -254,7 +250,7 @@ void ConjugateGradientsCode::takeKey(Value row, ArrayRef<Value> pairs) {
 SmallVector<int64_t> ConjugateGradientsCode::placesAlong(int64_t rows) {
   SmallVector<int64_t> places;
   for (int64_t column = 0; column < channels; column += unit)
-    places.push_back(column / panelColumns * rows * panelRowBytes + column % panelColumns * 2);
+    places.push_back(layoutOf(rows).byteOfColumn(column));
   return places;
 }
 

@@ -19,7 +19,7 @@ using recur::analysis::StateChain;
 /// So many chunks are looked at. Where these are not enough, or each does not bring its share, a segment keeps its map:
 /// a few chunks that are looked at in vain cost little.
 static constexpr int64_t mostChunks = 8;
-static constexpr int64_t pieceBytes = 16, pieceNumbers = 8;
+static constexpr int64_t pieceNumbers = 8;
 
 namespace {
 

@@ -148,10 +148,8 @@ void InverseCode::invertDiagonal() {
 //===----------------------------------------------------------------------===//
 
 Value InverseCode::matrixAddress(Value row, Value column) {
-  Value inMatrix = t.remainder(t.lane, half), number = t.divide(t.lane, half);
-  Value below = t.add(inMatrix, t.multiply(t.remainder(number, 2), half)),
-        right = t.multiply(t.divide(number, 2), half);
-  return t.address(parts, {Index(t.add(row, below)), Index(t.add(column, right))});
+  auto own = addressedPiece(t, t.lane, BlockOrder::LeftFirst);
+  return t.address(parts, {Index(t.add(row, own.row)), Index(t.add(column, t.multiply(own.piece, pieceHalves)))});
 }
 
 /// A block of the parts as a left factor, or across as two units of a right one.
@@ -184,19 +182,19 @@ void InverseCode::storeMatrices(ArrayRef<Value> four, Value row, Value column) {
 /// A block of f32; exchanged, as numbers of tf32, and the first of a lane's two columns lies before those of all lanes'
 /// second ones.
 void InverseCode::storePrecise(ArrayRef<Value> numbers, Value row, Value column) {
-  Value first = t.remainder(t.lane, 4);
+  Value first = wordOfLane(t, t.lane);
   for (auto [n, number] : llvm::enumerate(numbers)) {
-    int64_t unit = int64_t(n) / 4, below = int64_t(n) % 4 / 2, second = int64_t(n) % 2;
+    KnownPosition offset = warpSums.offsetOf(int64_t(n));
+    int64_t unit = warpSums.columnEightOf(int64_t(n)), second = SumsLayout::secondOf(int64_t(n));
     if (!isExchanged) {
-      t.put(number, result,
-            {Index(t.add(row, inUnit), below * half), Index(t.add(column, pair), unit * half + second)});
+      t.put(number, result, {Index(t.add(row, inUnit), offset.row), Index(t.add(column, pair), offset.column)});
       continue;
     }
     Value rounded = LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI32Type(),
                                                   t.builder.getStringAttr("llvm.nvvm.f2tf32.rna"), number)
                         .getResult(0);
     t.put(LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getF32Type(), rounded), result,
-          {Index(t.add(row, inUnit), below * half), Index(t.add(column, first), unit * half + second * 4)});
+          {Index(t.add(row, inUnit), offset.row), Index(t.add(column, first), unit * half + second * wordsOfPiece)});
   }
 }
 
@@ -242,9 +240,12 @@ void InverseCode::multiply(const Split &left, const Split &right, MutableArrayRe
 /// The eight numbers of a block of the matrix that this lane has of it as a right factor, unit by unit.
 SmallVector<Value> InverseCode::loadRight(Value row, Value column) {
   SmallVector<Value> numbers;
+  FactorLayout layout = FactorLayout::ofHalves();
   for (int64_t unit : {0, 1})
-    for (int64_t below : {0, 1, 8, 9})
-      numbers.push_back(t.get(matrix, {Index(t.add(row, pair), below), Index(t.add(column, inUnit), unit * half)}));
+    for (int64_t word = 0; word < FactorLayout::rightWords; ++word)
+      for (int64_t second : {0, 1})
+        numbers.push_back(t.get(matrix, {Index(t.add(row, pair), layout.offsetOfRight(word) + second),
+                                         Index(t.add(column, inUnit), unit * half)}));
   return numbers;
 }
 
@@ -282,9 +283,9 @@ void InverseCode::keepFinite(Value i, Value j, SmallVector<Value> &numbers, Smal
       t.loop(t.constant(0), t.constant(blockRows), 1, sums, [&](Value row, ValueRange running) {
         SmallVector<Value> next;
         for (auto [n, sum] : llvm::enumerate(running)) {
-          int64_t unit = int64_t(n) / 4, below = int64_t(n) % 4 / 2, right = int64_t(n) % 2;
-          Value number = t.get(matrix, {Index(t.add(i, row)), Index(t.add(j, pair), unit * half + right)});
-          Value isUnseen = t.below(t.add(inUnit, below * half), row);
+          KnownPosition offset = warpSums.offsetOf(int64_t(n));
+          Value number = t.get(matrix, {Index(t.add(i, row)), Index(t.add(j, pair), offset.column)});
+          Value isUnseen = t.below(t.add(inUnit, offset.row), row);
           next.push_back(t.select(arith::OrIOp::create(t.builder, t.loc, isFinite(number), isUnseen), sum, noNumber));
         }
         return next;
@@ -353,7 +354,8 @@ SmallVector<Value> InverseCode::scaled(ArrayRef<Value> numbers, Value column) {
 void InverseCode::scaleDiagonal(Value i, const Split &diagonal) {
   SmallVector<Value> four = scaled(join(diagonal), i);
   for (auto [n, two] : llvm::enumerate(four)) {
-    Value below = t.add(inUnit, int64_t(n) % 2 * half), right = t.add(pair, int64_t(n) / 2 * half);
+    KnownPosition offset = FactorLayout::ofHalves().offsetOfLeft(int64_t(n));
+    Value below = t.add(inUnit, offset.row), right = t.add(pair, offset.column);
     Value firstCounts = t.below(right, t.add(below, 1)), secondCounts = t.below(right, below);
     Value kept = t.select(secondCounts, two, arith::AndIOp::create(t.builder, t.loc, two, t.constant(0xFFFF)));
     two = t.select(firstCounts, kept, t.constant(0));
@@ -379,8 +381,8 @@ void InverseCode::finishBlockRow(Value block) {
 }
 
 void InverseCode::emit() {
-  inUnit = t.divide(t.lane, 4);
-  pair = t.multiply(t.remainder(t.lane, 4), 2);
+  inUnit = rowOfLane(t, t.lane);
+  pair = pairOfLane(t, t.lane);
   invertDiagonal();
   if (blocks == 1)
     return;
@@ -397,8 +399,8 @@ LogicalResult nvvm::emitInvert(TeamCode &t, InvertOp op, const Place &matrix, co
     return op.emitOpError("cannot be lowered: it has a multiple of 16 rows, up to 128, not ") << type.getSize(0);
   bool isPrecise = type.getElementType().isF32() && !scale && type.getSize(0) > blockRows;
   bool hasMatrices = type.getMemory() == Memory::Shared && (isPrecise || type.getElementType().isBF16()) &&
-                     type.getStride(1) == 1 && type.getStride(0) % (isPrecise ? half / 2 : half) == 0 &&
-                     result.alignment % 16 == 0;
+                     type.getStride(1) == 1 && type.getStride(0) % (isPrecise ? wordsOfPiece : pieceHalves) == 0 &&
+                     result.alignment % pieceBytes == 0;
   if (!hasMatrices || matrix.registers)
     return op.emitOpError("cannot be lowered: its result is of bf16, or of f32 and not scaled, and lies in shared "
                           "memory, in rows of whole 16 "

@@ -171,26 +171,20 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
       [&](Value index, ArrayRef<Value> given) { t.putNeighbours(given, result, placeOf(index)); });
 }
 
-/// Where a thread has the numbers of its so-manyth row of a warp's block: of a unit of columns the first or the second.
-static int64_t numberOf(const WarpBlock &block, int64_t row, int64_t unit, int64_t second) {
-  return 4 * (row / 2 * block.columnUnits + unit) + 2 * (row % 2) + second;
-}
-
 namespace {
 /// A pass over the elements of tiles in registers, of which each warp has a block.
 class RegisterPass {
 public:
   RegisterPass(TeamCode &t, Region &body, ArrayRef<Place> places, ArrayAttr dims, WarpBlock block)
       : t(t), body(body), places(places), dims(dims), block(block) {
-    row = t.add(t.multiply(t.divide(t.warp, block.across), block.rows()), t.divide(t.lane, 4));
-    column =
-        t.add(t.multiply(t.remainder(t.warp, block.across), block.columns()), t.multiply(t.remainder(t.lane, 4), 2));
+    row = t.add(t.multiply(t.divide(t.warp, block.across), block.rows()), rowOfLane(t, t.lane));
+    column = t.add(t.multiply(t.remainder(t.warp, block.across), block.columns()), pairOfLane(t, t.lane));
   }
 
   /// Calls `take` for each of a lane's rows with its number and place, and what the body gives of the lane's columns:
   /// two neighbours of each unit.
   void run(llvm::function_ref<void(int64_t number, Value row, ArrayRef<Value> given)> take);
-  Value columnOf(int64_t unit) { return t.add(column, 8 * unit); }
+  Value columnOf(int64_t unit) { return t.add(column, unit * SumsLayout::unitColumns); }
 
 private:
   ArrayRef<int64_t> dimsOf(size_t input) const { return cast<DenseI64ArrayAttr>(dims[input]).asArrayRef(); }
@@ -249,7 +243,7 @@ void RegisterPass::run(llvm::function_ref<void(int64_t number, Value row, ArrayR
     if (!places[input].registers && !dependsOn(input, 0))
       ofColumns[input] = loadAll(input, -1, row);
   for (int64_t number = 0; number < 2 * block.rowUnits; ++number) {
-    Value at = t.add(row, 8 * number);
+    Value at = t.add(row, number * matrixRows);
     // Everything is read before anything is written, so that a lane waits once a row.
     SmallVector<SmallVector<Value>> ofRow(places.size());
     for (size_t input = 0; input < places.size(); ++input)
@@ -261,8 +255,9 @@ void RegisterPass::run(llvm::function_ref<void(int64_t number, Value row, ArrayR
         SmallVector<Value> arguments;
         for (size_t input = 0; input < places.size(); ++input) {
           ArrayRef<Value> read = ofRow[input].empty() ? ofColumns[input] : ofRow[input];
-          arguments.push_back(places[input].registers ? places[input].registers->numbers[numberOf(block, number, c, i)]
-                                                      : read[(dependsOn(input, 1) ? 2 * c : 0) + i]);
+          arguments.push_back(places[input].registers
+                                  ? places[input].registers->numbers[size_t(block.sums().numberAt(number, c, i))]
+                                  : read[(dependsOn(input, 1) ? 2 * c : 0) + i]);
         }
         given.push_back(t.body(body, arguments, {Index(at), Index(columnOf(c), i)})[0]);
       }
@@ -288,7 +283,7 @@ void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, con
       if (!result.registers)
         t.putNeighbours(given.slice(2 * c, 2), result, {Index(row), Index(pass.columnOf(c))});
       for (int64_t i : {0, 1})
-        all[numberOf(block, number, c, i)] = joins ? computeHere(t, given[2 * c + i]) : given[2 * c + i];
+        all[size_t(block.sums().numberAt(number, c, i))] = joins ? computeHere(t, given[2 * c + i]) : given[2 * c + i];
     }
   });
   if (result.registers)

@@ -23,15 +23,18 @@ namespace {
 /// The part of the result that a warp has at once: so many units of 16 rows and of 8 columns.
 struct Shape {
   int64_t rowUnits, columnUnits;
-  int64_t rows() const { return 16 * rowUnits; }
-  int64_t columns() const { return 8 * columnUnits; }
+  int64_t rows() const { return SumsLayout::unitRows * rowUnits; }
+  int64_t columns() const { return SumsLayout::unitColumns * columnUnits; }
+  int64_t numbers() const { return SumsLayout::numbersOfUnit * rowUnits * columnUnits; }
+  SumsLayout sums() const { return {columnUnits}; }
 };
 
 /// The largest shape that leaves every warp something to do and is no larger than the result.
 Shape chooseShape(int64_t rows, int64_t columns, int64_t warps) {
   for (Shape shape : {Shape{2, 4}, {1, 4}, {1, 2}}) {
     int64_t blocks = llvm::divideCeil(rows, shape.rows()) * llvm::divideCeil(columns, shape.columns());
-    if (blocks >= warps && shape.rows() < rows + 16 && shape.columns() < columns + 8)
+    if (blocks >= warps && shape.rows() < rows + SumsLayout::unitRows &&
+        shape.columns() < columns + SumsLayout::unitColumns)
       return shape;
   }
   return {1, 1};
@@ -51,9 +54,9 @@ class BlockProduct {
 public:
   BlockProduct(TeamCode &t, const Product &product, Shape shape, Value row, Value column)
       : t(t), product(product), shape(shape), row(row), column(column), element(product.left.type.getElementType()),
-        isWide(element.isF32()) {
-    place = t.divide(t.lane, 4);
-    step = t.remainder(t.lane, 4);
+        isWide(element.isF32()), layout(isWide ? FactorLayout::ofTF32() : FactorLayout::ofHalves()) {
+    place = rowOfLane(t, t.lane);
+    step = wordOfLane(t, t.lane);
     takesMatrices = !isWide && hasMatrices(product.left) && hasMatrices(product.right) &&
                     product.left.type.getSize(product.transposed ? 0 : 1) % innerStep() == 0 &&
                     product.result.type.getSize(0) % shape.rows() == 0 &&
@@ -71,7 +74,7 @@ private:
     Fragment upper, lower;
   };
 
-  int64_t innerStep() const { return isWide ? 8 : 16; }
+  int64_t innerStep() const { return layout.inner; }
   Value leftElement(Value rowPlace, Value k);
   Value rightElement(Value k, Value columnPlace);
   /// The numbers of a register: one, or two neighbours.
@@ -97,8 +100,13 @@ private:
   SmallVector<Value> addNotFinite(Value k, ValueRange sums);
   Value isFinite(Value number);
   Value zero() { return arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0)); }
-  Value rowOf(int64_t unit, int64_t below) { return t.add(t.add(row, place), unit * 16 + below); }
-  Value columnOf(int64_t unit, int64_t i) { return t.add(t.add(column, t.multiply(step, 2)), unit * 8 + i); }
+  /// The lane's row of so many eights of rows, one of its columns of so many eights of columns, and the first inner
+  /// index of its words.
+  Value rowOf(int64_t eight) { return t.add(t.add(row, place), eight * matrixRows); }
+  Value columnOf(int64_t eight, int64_t second) {
+    return t.add(t.add(column, t.multiply(step, 2)), eight * SumsLayout::unitColumns + second);
+  }
+  Value innerOf(Value k) { return t.add(k, t.multiply(step, layout.perWord())); }
   void finish(ArrayRef<Value> sums);
   void finishWhole(ArrayRef<Value> sums);
   /// An index that exists, where the last units reach beyond the tile.
@@ -112,6 +120,7 @@ private:
   Value row, column, place, step;
   Type element;
   bool isWide, takesMatrices;
+  FactorLayout layout;
   Value areFinite; // all that was loaded of the right factor, where that is asked for
 };
 
@@ -168,17 +177,17 @@ BlockProduct::Parts BlockProduct::split(const Fragment &fragment) {
 BlockProduct::Parts BlockProduct::loadLeft(int64_t unit, Value k, Value end) {
   int64_t rows = product.result.type.getSize(0);
   Fragment fragment;
-  for (int64_t half : {0, 1})
-    for (int64_t below : {0, 8}) {
-      Value at = within(rowOf(unit, below), rows, shape.rows());
-      Value inner = t.add(isWide ? t.add(k, step) : t.add(k, t.multiply(step, 2)), half * innerStep() / 2);
-      fragment.push_back(gather([&](Value k) { return leftElement(at, k); }, inner, end));
-    }
+  for (int64_t word = 0; word < FactorLayout::leftWords; ++word) {
+    KnownPosition offset = layout.offsetOfLeft(word);
+    Value at = within(rowOf(2 * unit + offset.row / matrixRows), rows, shape.rows());
+    fragment.push_back(gather([&](Value k) { return leftElement(at, k); }, t.add(innerOf(k), offset.column), end));
+  }
   return split(fragment);
 }
 
 BlockProduct::Parts BlockProduct::loadRight(int64_t unit, Value k, Value end) {
-  Value at = within(t.add(t.add(column, place), unit * 8), product.result.type.getSize(1), shape.columns());
+  Value at = within(t.add(t.add(column, place), unit * SumsLayout::unitColumns), product.result.type.getSize(1),
+                    shape.columns());
   Fragment fragment;
   auto load = [&](Value k) {
     Value number = rightElement(k, at);
@@ -188,10 +197,8 @@ BlockProduct::Parts BlockProduct::loadRight(int64_t unit, Value k, Value end) {
     areFinite = arith::AndIOp::create(t.builder, t.loc, areFinite, counts);
     return t.select(counts, number, zero());
   };
-  for (int64_t half : {0, 1}) {
-    Value inner = t.add(isWide ? t.add(k, step) : t.add(k, t.multiply(step, 2)), half * innerStep() / 2);
-    fragment.push_back(gather(load, inner, end));
-  }
+  for (int64_t word = 0; word < FactorLayout::rightWords; ++word)
+    fragment.push_back(gather(load, t.add(innerOf(k), layout.offsetOfRight(word)), end));
   return split(fragment);
 }
 
@@ -219,10 +226,10 @@ Value BlockProduct::isFinite(Value number) {
 bool BlockProduct::hasMatrices(const Place &factor) {
   TileType type = factor.type;
   return type.getMemory() == Memory::Shared && type.getRank() == 2 && type.getElementBytes() == 2 &&
-         type.getStride(1) == 1 && type.getStride(0) % 8 == 0 && factor.alignment % 16 == 0;
+         type.getStride(1) == 1 && type.getStride(0) % pieceHalves == 0 && factor.alignment % pieceBytes == 0;
 }
 
-/// Lane l gives the place of row l mod 8 of matrix l / 8. Across, rows and columns change places in the registers.
+/// A lane gives the place of its piece. Across, rows and columns change places in the registers.
 BlockProduct::Fragment BlockProduct::loadMatrices(const Place &factor, Value row, Value column, bool isAcross,
                                                   int64_t count) {
   Type word = t.builder.getI32Type();
@@ -244,27 +251,25 @@ BlockProduct::Fragment BlockProduct::loadMatrices(const Place &factor, Value row
 }
 
 BlockProduct::Fragment BlockProduct::loadLeftMatrices(int64_t unit, Value k) {
-  Value matrix = t.divide(t.lane, 8), inMatrix = t.remainder(t.lane, 8);
-  Value below = t.multiply(t.remainder(matrix, 2), 8), right = t.multiply(t.divide(matrix, 2), 8);
-  Value first = t.add(row, unit * 16);
+  auto own = addressedPiece(t, t.lane, product.transposed ? BlockOrder::UpperFirst : BlockOrder::LeftFirst);
+  Value first = t.add(row, unit * SumsLayout::unitRows), right = t.multiply(own.piece, pieceHalves);
   if (product.transposed)
-    return loadMatrices(product.left, t.add(t.add(k, inMatrix), right), t.add(first, below), true, 4);
-  return loadMatrices(product.left, t.add(t.add(first, inMatrix), below), t.add(k, right), false, 4);
+    return loadMatrices(product.left, t.add(k, own.row), t.add(first, right), true, FactorLayout::leftWords);
+  return loadMatrices(product.left, t.add(first, own.row), t.add(k, right), false, FactorLayout::leftWords);
 }
 
 /// Two units at a time.
 SmallVector<BlockProduct::Fragment> BlockProduct::loadRightMatrices(Value k) {
-  Value matrix = t.divide(t.lane, 8), inMatrix = t.remainder(t.lane, 8);
-  Value half = t.multiply(t.remainder(matrix, 2), 8), next = t.multiply(t.divide(matrix, 2), 8);
+  auto own = addressedPiece(t, t.lane, product.rightTransposed ? BlockOrder::UpperFirst : BlockOrder::LeftFirst);
+  Value right = t.multiply(own.piece, pieceHalves);
   SmallVector<Fragment> units;
   for (int64_t unit = 0; unit < shape.columnUnits; unit += 2) {
-    bool isAlone = unit + 1 == shape.columnUnits;
-    Value first = t.add(column, unit * 8);
-    if (!isAlone)
-      first = t.add(first, next);
+    bool isAlone = unit + 1 == shape.columnUnits; // then the lanes of two other matrices are not asked
+    Value first = t.add(column, unit * SumsLayout::unitColumns);
+    int64_t words = (isAlone ? 1 : 2) * FactorLayout::rightWords;
     Fragment both = product.rightTransposed
-                        ? loadMatrices(product.right, t.add(first, inMatrix), t.add(k, half), false, isAlone ? 2 : 4)
-                        : loadMatrices(product.right, t.add(t.add(k, inMatrix), half), first, true, isAlone ? 2 : 4);
+                        ? loadMatrices(product.right, t.add(first, own.row), t.add(k, right), false, words)
+                        : loadMatrices(product.right, t.add(k, own.row), t.add(first, right), true, words);
     units.push_back({both[0], both[1]});
     if (!isAlone)
       units.push_back({both[2], both[3]});
@@ -298,7 +303,7 @@ Value BlockProduct::doAllLanes(Value condition) {
 
 SmallVector<Value> BlockProduct::choose(Value condition, llvm::function_ref<SmallVector<Value>()> first,
                                         llvm::function_ref<SmallVector<Value>()> second) {
-  SmallVector<Type> types(4 * shape.rowUnits * shape.columnUnits, t.builder.getF32Type());
+  SmallVector<Type> types(size_t(shape.numbers()), t.builder.getF32Type());
   auto choice = scf::IfOp::create(t.builder, t.loc, types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(t.builder);
   t.builder.setInsertionPointToEnd(choice.thenBlock());
@@ -311,7 +316,8 @@ SmallVector<Value> BlockProduct::choose(Value condition, llvm::function_ref<Smal
 void BlockProduct::multiplyAll(ArrayRef<Parts> left, ArrayRef<Parts> right, MutableArrayRef<Value> sums) {
   for (auto [r, l] : llvm::enumerate(left))
     for (auto [c, m] : llvm::enumerate(right)) {
-      MutableArrayRef<Value> unit = sums.slice(4 * (r * shape.columnUnits + c), 4);
+      MutableArrayRef<Value> unit =
+          sums.slice(size_t(shape.sums().numberAt(2 * int64_t(r), int64_t(c), 0)), size_t(SumsLayout::numbersOfUnit));
       if (!l.lower.empty()) {
         multiply(l.lower, m.upper, unit);
         multiply(l.upper, m.lower, unit);
@@ -393,20 +399,20 @@ SmallVector<Value> BlockProduct::addNotFinite(Value k, ValueRange given) {
   Value end = t.smaller(product.inner, t.add(k, innerStep()));
   return t.loop(k, end, 1, given, [&](Value k, ValueRange sums) {
     SmallVector<Value> next = llvm::to_vector_of<Value>(sums), weights, numbers, sees, counts;
-    for (int64_t unit = 0; unit < shape.rowUnits; ++unit)
-      for (int64_t below : {0, 8}) {
-        Value at = within(rowOf(unit, below), rows, shape.rows());
-        weights.push_back(t.convert(leftElement(at, k), f32));
-        sees.push_back(t.below(k, t.multiply(t.add(t.divide(at, rowsPerToken), 1), columnsPerToken)));
-      }
+    for (int64_t eight = 0; eight < 2 * shape.rowUnits; ++eight) {
+      Value at = within(rowOf(eight), rows, shape.rows());
+      weights.push_back(t.convert(leftElement(at, k), f32));
+      sees.push_back(t.below(k, t.multiply(t.add(t.divide(at, rowsPerToken), 1), columnsPerToken)));
+    }
     for (int64_t unit = 0; unit < shape.columnUnits; ++unit)
       for (int64_t i : {0, 1}) {
         numbers.push_back(t.convert(rightElement(k, within(columnOf(unit, i), columns, shape.columns())), f32));
         counts.push_back(isFinite(numbers.back()));
       }
     for (auto [place, sum] : llvm::enumerate(next)) {
-      int64_t unit = place / 4, row = 2 * (unit / shape.columnUnits) + place % 4 / 2,
-              column = 2 * (unit % shape.columnUnits) + place % 2;
+      auto number = int64_t(place);
+      int64_t row = shape.sums().rowEightOf(number),
+              column = 2 * shape.sums().columnEightOf(number) + SumsLayout::secondOf(number);
       Value added = t.select(sees[row], t.fma(weights[row], numbers[column], sum), sum);
       sum = t.select(counts[column], sum, added);
     }
@@ -414,7 +420,7 @@ SmallVector<Value> BlockProduct::addNotFinite(Value k, ValueRange given) {
   });
 }
 
-void BlockProduct::emit() { finish(addTo(SmallVector<Value>(4 * shape.rowUnits * shape.columnUnits, t.number(0)))); }
+void BlockProduct::emit() { finish(addTo(SmallVector<Value>(size_t(shape.numbers()), t.number(0)))); }
 
 SmallVector<Value> BlockProduct::addTo(SmallVector<Value> sums) {
   int64_t each = innerStep();
@@ -466,24 +472,23 @@ void BlockProduct::finishWhole(ArrayRef<Value> sums) {
         columnScales.push_back(product.columnScale->type.getSize(0) == 1 && !columnScales.empty()
                                    ? columnScales.front()
                                    : loadScale(*product.columnScale, columnOf(c, i)));
-  for (int64_t r = 0; r < shape.rowUnits; ++r)
-    for (int64_t below : {0, 8}) {
-      Value at = rowOf(r, below);
-      if (product.plus && product.rowScale)
-        rowScales.push_back(product.rowScale->type.getSize(0) == 1 && !rowScales.empty()
-                                ? rowScales.front()
-                                : loadScale(*product.rowScale, at));
-      for (int64_t c = 0; c < shape.columnUnits; ++c) {
-        places.push_back({Index(at), Index(columnOf(c, 0))});
-        if (product.plus)
-          before.push_back(t.getNeighbours(*product.plus, places.back(), 2));
-      }
+  for (int64_t eight = 0; eight < 2 * shape.rowUnits; ++eight) {
+    Value at = rowOf(eight);
+    if (product.plus && product.rowScale)
+      rowScales.push_back(product.rowScale->type.getSize(0) == 1 && !rowScales.empty()
+                              ? rowScales.front()
+                              : loadScale(*product.rowScale, at));
+    for (int64_t c = 0; c < shape.columnUnits; ++c) {
+      places.push_back({Index(at), Index(columnOf(c, 0))});
+      if (product.plus)
+        before.push_back(t.getNeighbours(*product.plus, places.back(), 2));
     }
+  }
   for (auto [n, place] : llvm::enumerate(places)) {
     int64_t c = int64_t(n) % shape.columnUnits, row = int64_t(n) / shape.columnUnits;
     SmallVector<Value> numbers;
     for (int64_t i : {0, 1}) {
-      Value sum = sums[4 * (row / 2 * shape.columnUnits + c) + row % 2 * 2 + i];
+      Value sum = sums[size_t(shape.sums().numberAt(row, c, i))];
       if (product.plus) {
         Value other = before[n][i];
         if (product.rowScale)
@@ -502,39 +507,38 @@ void BlockProduct::finish(ArrayRef<Value> sums) {
   int64_t rows = product.result.type.getSize(0), columns = product.result.type.getSize(1);
   if (rows % shape.rows() == 0 && columns % shape.columns() == 0)
     return finishWhole(sums);
-  for (int64_t r = 0; r < shape.rowUnits; ++r)
-    for (int64_t below : {0, 8}) {
-      Value at = rowOf(r, below);
-      auto storeRow = [&] {
-        for (int64_t c = 0; c < shape.columnUnits; ++c) {
-          auto sumOf = [&](int64_t i) { return sums[4 * (r * shape.columnUnits + c) + (below ? 2 : 0) + i]; };
-          auto finishOne = [&](Value sum, Value before, Value to) -> Value {
-            if (!product.plus)
-              return sum;
-            if (const auto &scale = product.rowScale)
-              before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(at)}));
-            if (const auto &scale = product.columnScale)
-              before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(to)}));
-            return product.subtract ? t.minus(before, sum) : t.plus(before, sum);
+  for (int64_t eight = 0; eight < 2 * shape.rowUnits; ++eight) {
+    Value at = rowOf(eight);
+    auto storeRow = [&] {
+      for (int64_t c = 0; c < shape.columnUnits; ++c) {
+        auto sumOf = [&](int64_t i) { return sums[size_t(shape.sums().numberAt(eight, c, i))]; };
+        auto finishOne = [&](Value sum, Value before, Value to) -> Value {
+          if (!product.plus)
+            return sum;
+          if (const auto &scale = product.rowScale)
+            before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(at)}));
+          if (const auto &scale = product.columnScale)
+            before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(to)}));
+          return product.subtract ? t.minus(before, sum) : t.plus(before, sum);
+        };
+        for (int64_t i : {0, 1}) {
+          Value to = columnOf(c, i);
+          auto storeElement = [&] {
+            Value before = product.plus ? t.get(*product.plus, {at, to}) : Value();
+            t.put(finishOne(sumOf(i), before, to), product.result, {at, to});
           };
-          for (int64_t i : {0, 1}) {
-            Value to = columnOf(c, i);
-            auto storeElement = [&] {
-              Value before = product.plus ? t.get(*product.plus, {at, to}) : Value();
-              t.put(finishOne(sumOf(i), before, to), product.result, {at, to});
-            };
-            if (columns % shape.columns())
-              t.when(t.below(to, t.constant(columns)), storeElement);
-            else
-              storeElement();
-          }
+          if (columns % shape.columns())
+            t.when(t.below(to, t.constant(columns)), storeElement);
+          else
+            storeElement();
         }
-      };
-      if (rows % shape.rows())
-        t.when(t.below(at, t.constant(rows)), storeRow);
-      else
-        storeRow();
-    }
+      }
+    };
+    if (rows % shape.rows())
+      t.when(t.below(at, t.constant(rows)), storeRow);
+    else
+      storeRow();
+  }
 }
 
 /// Whether anything of the block is looked at.
@@ -557,12 +561,12 @@ static void emitInRegisters(TeamCode &t, const Product &product) {
   if (!product.plus || initial.empty())
     initial.assign(result.block.numbersPerThread(), t.number(0));
   if (const auto &scale = product.rowScale; product.plus && scale)
-    for (int64_t half = 0; half < 2 * shape.rowUnits; ++half) {
-      Value at = t.add(t.add(row, t.divide(t.lane, 4)), 8 * half);
+    for (int64_t eight = 0; eight < 2 * shape.rowUnits; ++eight) {
+      Value at = t.add(t.add(row, rowOfLane(t, t.lane)), eight * matrixRows);
       Value factor = t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(at)});
       for (int64_t c = 0; c < shape.columnUnits; ++c)
         for (int64_t i : {0, 1}) {
-          Value &number = initial[4 * (half / 2 * shape.columnUnits + c) + half % 2 * 2 + i];
+          Value &number = initial[size_t(shape.sums().numberAt(eight, c, i))];
           number = t.mul(number, factor);
         }
     }

@@ -90,7 +90,8 @@ void RunningSumCode::giveBlock(size_t scan, const Numbers &sumsOfBlock, Value bl
     elements.push_back(loadElements(scan, input, block, channel));
   Value row = t.add(t.multiply(block, blockIndices), group), column = t.add(channel, pair);
   for (size_t two = 0; two < 8; two += 2) {
-    Value ownRow = t.add(row, 8 * int64_t(two / 2 % 2)), ownColumn = t.add(column, 8 * int64_t(two / 4));
+    KnownPosition offset = warpSums.offsetOf(int64_t(two));
+    Value ownRow = t.add(row, offset.row), ownColumn = t.add(column, offset.column);
     SmallVector<Value, 2> given;
     for (size_t odd : {0, 1}) {
       SmallVector<Value> own = llvm::map_to_vector(elements, [&](const Numbers &of) { return of[two + odd]; });
@@ -159,9 +160,11 @@ void RunningSumCode::emit(Value channel) {
   for (const PlacedScan &scan : scans)
     if (scan.last) // all rows of ones have the same sum
       t.when(t.below(group, t.constant(1)), [&] {
-        for (size_t two : {0, 4})
-          for (size_t odd : {0, 1})
-            t.put(carried[two + odd], *scan.last, {Index(t.add(channel, pair), int64_t(2 * two + odd))});
+        for (int64_t eight : {0, 1})
+          for (int64_t odd : {0, 1}) {
+            int64_t number = warpSums.numberAt(0, eight, odd);
+            t.put(carried[size_t(number)], *scan.last, {Index(t.add(channel, pair), warpSums.offsetOf(number).column)});
+          }
       });
   Value isBeyond = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, carried.back(), t.constant(0));
   Value met = NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI1Type(), t.constant(-1), isBeyond,

@@ -43,9 +43,9 @@ public:
                std::optional<Place> work)
       : StepSums(t, scales, Base::Two), all(all), op(all.front().op), right(right), scales(scales), work(work),
         rowsPerIndex(op.getPoints().size()), columnsPerIndex(op.getSteps().size()), channels(scales.type.getSize(1)) {
-    Value matrix = t.divide(t.lane, 8), line = t.remainder(t.lane, 8);
-    columnDown = t.add(line, t.multiply(t.divide(matrix, 2), 8));
-    columnAcross = t.multiply(t.remainder(matrix, 2), 8);
+    auto own = addressedPiece(t, t.lane, BlockOrder::UpperFirst);
+    columnDown = own.row;
+    columnAcross = t.multiply(own.piece, pieceHalves);
   }
 
   void emitBlock(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes);
@@ -81,7 +81,7 @@ private:
   Numbers powers(const Numbers &logarithms) {
     return Numbers(llvm::map_range(logarithms, [&](Value x) { return exp2(x); }));
   }
-  /// As a left factor: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8 channels.
+  /// As a left factor.
   Words packed(const Numbers &numbers) {
     Words words;
     for (size_t i = 0; i < 8; i += 2)
@@ -156,12 +156,13 @@ void SumFragments::emitByHalves(Value block, ArrayRef<Slot> slots, ArrayRef<int6
                                     NVVM::VoteSyncKind::ballot);
   };
   std::array<Value, 2> steadyLanes{vote(isSteady[0]), vote(isSteady[1])};
-  // A lane with l / 4 = r has rows r and r + 8, and here 2 r and 2 r + 1.
+  // A lane has rows r and r + 8, and here 2 r and 2 r + 1.
   Value eight = t.select(t.below(group, t.constant(4)), steadyLanes[0], steadyLanes[1]),
         inEight = t.remainder(group, 4);
   std::array<Value, 2> isWanted;
   for (int64_t odd : {0, 1}) {
-    Value lane = t.add(t.multiply(inEight, 8), 4 * odd), bit = arith::ShRUIOp::create(t.builder, t.loc, eight, lane);
+    Value lane = t.add(t.multiply(inEight, 2 * wordsOfPiece), wordsOfPiece * odd),
+          bit = arith::ShRUIOp::create(t.builder, t.loc, eight, lane);
     isWanted[size_t(odd)] = t.below(t.remainder(bit, 2), t.constant(1));
   }
   for (const DotsOfRows &dots : all) {
@@ -194,7 +195,7 @@ void SumFragments::emitBlock(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t
       if (!ofRows[kind].empty())
         addSums(ofRows[kind], steps, sofar[kind]);
     for (size_t i = 0; i < 8; ++i) {
-      Value &most = next[count + i / 2 % 2];
+      Value &most = next[count + size_t(SumsLayout::lowerOf(int64_t(i)))];
       most = larger(most, math::AbsFOp::create(t.builder, t.loc, inverse[i]));
     }
     for (size_t i : {0, 1, 4, 5}) // of the earlier eight
@@ -229,7 +230,9 @@ void SumFragments::emitBlock(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t
           auto columnsOf = [&](const SmallVector<Words> &of, size_t from) {
             return ArrayRef<Value>(of[write]).slice(eight + from, 2);
           };
-          Value factor[] = {rows[eight], rows[eight + 2], rows[eight + 1], rows[eight + 3]};
+          Value factor[FactorLayout::leftWords];
+          for (size_t word = 0; word < std::size(factor); ++word)
+            factor[word] = rows[eight + size_t(exchangedNumber(int64_t(word)))];
           multiply(factor, columnsOf(columns, 0), sums(0), NVVM::MMATypes::tf32);
           multiply(factor, columnsOf(aheadColumns, 0), sums(4), NVVM::MMATypes::tf32);
           multiply(factor, columnsOf(columns, 2), sums(8), NVVM::MMATypes::tf32);
@@ -287,10 +290,11 @@ void SumFragments::leaveColumns(int64_t half, int64_t firstColumn, Value side, i
     addSums(behind, loadSteps(block, channel), sums);
     Words words = packed(scaled(loadRows(right, block, columnsPerIndex, write, channel), sums));
     Type two = VectorType::get(2, t.builder.getBF16Type());
-    for (int64_t i = 0; i < 4; ++i) {
-      Value index = t.add(firstRow, t.add(group, 8 * (i % 2)));
+    for (int64_t i = 0; i < FactorLayout::leftWords; ++i) {
+      KnownPosition offset = FactorLayout::ofHalves().offsetOfLeft(i);
+      Value index = t.add(firstRow, t.add(group, offset.row));
       Value row = t.add(t.multiply(index, columnsPerIndex), firstColumn + write);
-      Value column = t.add(t.add(channel, pair), 8 * (i / 2));
+      Value column = t.add(t.add(channel, pair), offset.column);
       t.store(LLVM::BitcastOp::create(t.builder, t.loc, two, words[size_t(i)]),
               t.address(*work, {Index(row), Index(column)}));
     }

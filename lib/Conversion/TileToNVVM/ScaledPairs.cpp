@@ -5,7 +5,7 @@
 // column's. So for each size of halves rows and columns are scaled to where the halves meet, and what is left is a
 // product. Nothing is divided, a scale may be zero or negative, and what later indices hold has no part in it.
 //
-// Blocks of 16 indices: a lane has two neighbouring indices, 2 g and 2 g + 1 with g = lane / 4, and four channels. The
+// Blocks of 16 indices: a lane has two neighbouring indices, 2 g and 2 g + 1 with g its row, and four channels. The
 // running products come from other lanes. A lane's scaled numbers are the elements that an instruction takes of it,
 // as a row and as a column alike, in tf32. Where a lane's indices are in the lower half its rows have no meaning, and
 // elsewhere its columns: what they give is not stored.
@@ -48,8 +48,8 @@ public:
             const Place &result)
       : t(t), op(op), left(left), right(right), scales(scales), result(result), rowsPerIndex(op.getPoints().size()),
         columnsPerIndex(op.getSteps().size()) {
-    place = t.divide(t.lane, 4);
-    step = t.remainder(t.lane, 4);
+    place = rowOfLane(t, t.lane);
+    step = wordOfLane(t, t.lane);
     for (int64_t i = 0; i < 3; ++i)
       bits[i] = t.below(t.constant(0), arith::AndIOp::create(t.builder, t.loc, place, t.constant(int64_t(1) << i)));
   }

@@ -8,7 +8,7 @@ namespace recur::conversion::nvvm {
 constexpr int64_t pointBeforeScale = -1;
 
 /// The pairs within a block of 16 indices of these rows and columns of each index, by halves of 1 to 8 indices: right
-/// for any scales. A warp does this. Lane l stores what is wanted of indices 2 r and 2 r + 1 with r = l / 4.
+/// for any scales. A warp does this. A lane of row r stores what is wanted of indices 2 r and 2 r + 1.
 void emitPairsByHalves(TeamCode &t, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                        const Place &result, mlir::Value block, llvm::ArrayRef<int64_t> slots,
                        llvm::ArrayRef<int64_t> writes, const std::array<mlir::Value, 2> &isWanted);

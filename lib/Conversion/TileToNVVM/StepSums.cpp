@@ -18,16 +18,17 @@ static uint32_t bitsOfBF16(double value) {
 }
 
 StepSums::StepSums(TeamCode &t, const Place &steps, Base base) : t(t), steps(steps), base(base) {
-  group = t.divide(t.lane, 4);
-  pair = t.multiply(t.remainder(t.lane, 4), 2);
-  Value matrix = t.divide(t.lane, 8), line = t.remainder(t.lane, 8);
-  down = t.add(line, t.multiply(t.remainder(matrix, 2), 8));
-  across = t.multiply(t.divide(matrix, 2), 8);
+  group = rowOfLane(t, t.lane);
+  pair = pairOfLane(t, t.lane);
+  auto own = addressedPiece(t, t.lane, BlockOrder::LeftFirst);
+  down = own.row;
+  across = t.multiply(own.piece, pieceHalves);
 }
 
 bool StepSums::hasMatrices(const Place &place) {
   return place.type.getElementType().isBF16() && place.type.getMemory() == Memory::Shared &&
-         place.type.getStride(1) == 1 && place.type.getStride(0) % 8 == 0 && place.alignment % 16 == 0;
+         place.type.getStride(1) == 1 && place.type.getStride(0) % pieceHalves == 0 &&
+         place.alignment % pieceBytes == 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,7 +117,7 @@ void StepSums::dropRows(Words &words, Value first, Value indices) {
   t.builder.setInsertionPointToEnd(choice.thenBlock());
   Words kept;
   for (auto [number, word] : llvm::enumerate(words)) { // words of the earlier eight indices and the later ones by turns
-    Value row = t.add(t.add(first, pair), 8 * int64_t(number % 2));
+    Value row = t.add(t.add(first, pair), FactorLayout::ofHalves().offsetOfLeft(int64_t(number)).row);
     Value areThere = mask(t.below(row, indices), t.below(t.add(row, 1), indices), 0xffff);
     kept.push_back(arith::AndIOp::create(t.builder, t.loc, word, areThere));
   }

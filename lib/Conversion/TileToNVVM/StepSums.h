@@ -1,8 +1,7 @@
 // Sums of steps over the indices of a block of 16, on the matrix units.
 //
 // Such sums are products with a triangle of ones, in f32. What a product leaves in a lane are the sums of the very
-// elements that the lane has of rows loaded as a left factor: rows r and r + 8 with r = lane / 4, channels 2 c and
-// 2 c + 1 with c = lane mod 4, and of the next 8 channels.
+// elements that the lane has of rows loaded as a left factor (dialects/Tile/FragmentLayout.h).
 // A triangle's zeros meet steps of indices that are not added up, so steps are bounded: nothing that is no number is a
 // factor.
 #pragma once
@@ -13,7 +12,7 @@ namespace recur::conversion::nvvm {
 
 /// Of a factor, two numbers of bf16 each.
 using Words = llvm::SmallVector<mlir::Value, 4>;
-/// Of a lane: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8.
+/// Of a lane, in the order of sums: a block has 8 of them, two units of 8 channels.
 using Numbers = llvm::SmallVector<mlir::Value, 8>;
 
 /// Which indices of its own block an index adds up.
@@ -60,7 +59,7 @@ public:
   Numbers loadRows(const Place &place, mlir::Value block, int64_t each, int64_t which, mlir::Value channel);
 
 protected:
-  /// Lane l gives the place of row l mod 8 of matrix l / 8. Across, rows and columns change places in the registers.
+  /// A lane gives the place of its piece. Across, rows and columns change places in the registers.
   Words loadMatrices(const Place &place, mlir::Value row, mlir::Value column, bool isAcross);
   void multiply(llvm::ArrayRef<mlir::Value> a, llvm::ArrayRef<mlir::Value> b, llvm::MutableArrayRef<mlir::Value> sums,
                 mlir::NVVM::MMATypes type);
@@ -80,8 +79,8 @@ protected:
 
   TeamCode &t;
   const Place &steps;
-  mlir::Value group, pair;  // of the lane: its rows are r = group and r + 8, its channels 2 c = pair and the next
-  mlir::Value down, across; // of the matrix row whose address a lane gives, of a block's rows
+  mlir::Value group, pair;  // the lane's first row and channel
+  mlir::Value down, across; // the piece of a block's rows whose address the lane gives
 
 private:
   bool areShort() const { return hasMatrices(steps); }

@@ -56,6 +56,7 @@ Value TeamCode::divide(Value a, int64_t b) {
   return b == 1 ? a : arith::DivUIOp::create(builder, loc, a, constant(b)).getResult();
 }
 Value TeamCode::remainder(Value a, int64_t b) { return arith::RemUIOp::create(builder, loc, a, constant(b)); }
+Value TeamCode::exclusiveOr(Value a, Value b) { return arith::XOrIOp::create(builder, loc, a, b); }
 Value TeamCode::smaller(Value a, Value b) { return arith::MinSIOp::create(builder, loc, a, b); }
 Value TeamCode::below(Value a, Value b) { return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b); }
 Value TeamCode::toValue(Index index) {

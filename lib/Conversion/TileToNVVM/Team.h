@@ -6,6 +6,7 @@
 #pragma once
 #include "Target/GPUProfile.h"
 #include "dialects/Tile/RegisterTiles.h"
+#include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include <map>
 #include <tuple>
@@ -81,6 +82,7 @@ public:
   mlir::Value multiply(mlir::Value a, int64_t b);
   mlir::Value divide(mlir::Value a, int64_t b);
   mlir::Value remainder(mlir::Value a, int64_t b);
+  mlir::Value exclusiveOr(mlir::Value a, mlir::Value b);
   mlir::Value smaller(mlir::Value a, mlir::Value b);
   mlir::Value below(mlir::Value a, mlir::Value b);
   mlir::Value toValue(Index index);

@@ -5,18 +5,15 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
+using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
-static constexpr int64_t rowBytes = 128, pieceBytes = 16, matrixRows = 8, blockColumns = 16, panelColumns = 64;
+static constexpr int64_t rowBytes = PanelLayout::rowBytes;
 
-/// Where a lane's row of the first four 8 by 8 matrices lies: a block of 16 columns by 16 inner indices, the inner ones
-/// of the first eight columns first. In its panel a row's piece lies at its number xor the row's.
-static Value findOwnRow(TeamCode &t, RightFactor right, bool isAcross) {
-  Value inMatrix = t.remainder(t.lane, matrixRows), matrix = t.divide(t.lane, matrixRows);
-  Value inner = t.remainder(matrix, 2), outer = t.divide(matrix, 2);
-  Value row = t.add(inMatrix, t.multiply(isAcross ? inner : outer, matrixRows));
-  Value piece = arith::XOrIOp::create(t.builder, t.loc, inMatrix, isAcross ? outer : inner);
-  return t.add(right.address, t.add(t.multiply(row, rowBytes), t.multiply(piece, pieceBytes)));
+/// Where a lane's piece of the first block lies: of 16 columns by 16 inner indices, which are two right factors.
+static Value findOwnPiece(TeamCode &t, RightFactor right, bool isAcross) {
+  auto own = addressedPiece(t, t.lane, isAcross ? BlockOrder::LeftFirst : BlockOrder::UpperFirst);
+  return t.add(right.address, PanelLayout::byteInPanel(t, own.row, PanelLayout::permute(t, own.line, own.piece)));
 }
 
 SmallVector<Value> WarpgroupCode::multiplyByWarps(const Product &product) {
@@ -24,20 +21,23 @@ SmallVector<Value> WarpgroupCode::multiplyByWarps(const Product &product) {
   Type f32 = t.builder.getF32Type();
   SmallVector<Value> all =
       sums.empty() ? SmallVector<Value>(columns / 2, t.number(0)) : llvm::to_vector_of<Value>(sums);
-  Value own = findOwnRow(t, right, isAcross);
-  Value ofPiece[rowBytes / pieceBytes]; // the same of another piece of the row
+  constexpr PanelLayout halves{0, /*elementBytes=*/2};
+  constexpr int64_t blockColumns = 2 * SumsLayout::unitColumns;
+  Value own = findOwnPiece(t, right, isAcross);
+  Value ofPiece[PanelLayout::pieces]; // the same of another piece of the row
   auto type = isPrecise ? NVVM::MMATypes::tf32 : NVVM::MMATypes::bf16;
   for (auto [i, place] : llvm::enumerate(places)) {
-    ValueRange factor = ValueRange(left).slice(4 * i, 4);
+    ValueRange factor = ValueRange(left).slice(FactorLayout::leftWords * i, FactorLayout::leftWords);
     for (int64_t column = 0; column < columns; column += blockColumns) {
-      int64_t piece = isAcross ? column % panelColumns * 2 / pieceBytes : place % rowBytes / pieceBytes;
-      int64_t offset =
-          isAcross ? place + column / panelColumns * right.panelBytes : place / rowBytes * rowBytes + column * rowBytes;
+      int64_t piece = isAcross ? column % halves.columns() / halves.pieceColumns() : place % rowBytes / pieceBytes;
+      int64_t offset = isAcross ? place + column / halves.columns() * right.panelBytes
+                                : place / rowBytes * rowBytes + column * rowBytes;
       if (!ofPiece[piece])
         ofPiece[piece] = arith::XOrIOp::create(t.builder, t.loc, own, t.constant(piece * pieceBytes));
       SmallVector<Value> four = loadMatrices(t.add(ofPiece[piece], offset), isAcross);
       for (int64_t half : {0, 1}) {
-        auto eight = MutableArrayRef(all).slice(size_t(column / 2 + 4 * half), 4);
+        auto eight = MutableArrayRef(all).slice(
+            size_t(warpSums.numberAt(0, column / SumsLayout::unitColumns + half, 0)), SumsLayout::numbersOfUnit);
         Value made = NVVM::MmaOp::create(
             t.builder, t.loc, structOf(f32, 4), factor, ValueRange(four).slice(size_t(2 * half), 2),
             ValueRange(ArrayRef<Value>(eight)), ArrayRef<int64_t>{16, 8, isPrecise ? 8 : 16}, std::nullopt,
@@ -51,8 +51,7 @@ SmallVector<Value> WarpgroupCode::multiplyByWarps(const Product &product) {
 
 /// A lane has two neighbours of a row of each matrix. Where their row begins, another lane was told.
 void WarpgroupCode::storeMatricesByLanes(Value address, ArrayRef<Value> four, bool isAcross) {
-  constexpr int64_t lanesOfRow = 4, pairBytes = 4;
-  Value row = t.divide(t.lane, lanesOfRow), inRow = t.multiply(t.remainder(t.lane, lanesOfRow), pairBytes);
+  Value row = rowOfLane(t, t.lane), inRow = t.multiply(wordOfLane(t, t.lane), wordBytes);
   for (auto [number, pair] : llvm::enumerate(four)) {
     Value begin = t.fromLane(address, t.add(row, int64_t(number) * matrixRows));
     Value stored = isAcross ? run("movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r", pair, pair.getType()) : pair;
@@ -64,21 +63,11 @@ void WarpgroupCode::storeMatricesByLanes(Value address, ArrayRef<Value> four, bo
 // Products of tf32
 //===----------------------------------------------------------------------===//
 
-static constexpr int64_t eight = 8, panelColumns32 = 32, wordBytes = 4, pieceWords = 4;
-
-/// 0, 2, 4, 6, 3, 1, 7, 5.
-Value WarpgroupCode::findToken32(Value column) {
-  Value isUpper = t.divide(column, 4), inHalf = t.remainder(column, 4);
-  Value exchanged = arith::XOrIOp::create(t.builder, t.loc, inHalf, isUpper);
-  return t.add(t.multiply(exchanged, 2), isUpper);
-}
+static constexpr int64_t eight = FactorLayout::ofTF32().inner;
+static_assert(eight == SumsLayout::unitColumns);
 
 Value WarpgroupCode::placeInPanels32(RightFactor32 tile, Value row, Value column) {
-  Value inPanel = t.remainder(column, panelColumns32), piece = t.divide(inPanel, pieceWords);
-  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, t.remainder(row, matrixRows));
-  Value place = t.add(t.multiply(row, rowBytes), t.multiply(swizzled, pieceBytes));
-  place = t.add(place, t.multiply(t.remainder(inPanel, pieceWords), wordBytes));
-  return t.add(tile.address, t.add(place, t.multiply(t.divide(column, panelColumns32), tile.rows * rowBytes)));
+  return t.add(tile.address, PanelLayout{tile.rows, wordBytes}.byteOf(t, row, column));
 }
 
 Value WarpgroupCode::roundToTF32(Value number) {
@@ -101,27 +90,29 @@ SmallVector<Value> WarpgroupCode::multiply32(const Product32 &product, ValueRang
   SmallVector<Value> sums =
       given.empty() ? SmallVector<Value>(columns / 2, t.number(0)) : llvm::to_vector_of<Value>(given);
   // Of the first eight: the lane's column, and its two inner indices.
-  Value group = t.divide(t.lane, 4), pair = t.multiply(t.remainder(t.lane, 4), 2);
-  Value column = isAcross && !areTokens ? group : findToken32(group), indices[2] = {pair, t.add(pair, 1)};
+  Value group = rowOfLane(t, t.lane), pair = pairOfLane(t, t.lane);
+  Value column = isAcross && !areTokens ? group : tokenOfColumn(t, group), indices[2] = {pair, t.add(pair, 1)};
   if (kind == Inner32::Tokens)
     for (Value &index : indices)
-      index = findToken32(index);
+      index = tokenOfColumn(t, index);
   // Places of other eights differ by numbers that are known, but for the piece of the row, of which there are four.
-  Value places[2][panelColumns32 / eight];
+  PanelLayout layout{right.rows, wordBytes};
+  constexpr int64_t parts = PanelLayout::rowBytes / wordBytes / eight;
+  Value places[2][parts];
   for (int64_t i : {0, 1})
-    for (int64_t part = 0; part < panelColumns32 / eight; ++part) {
+    for (int64_t part = 0; part < parts; ++part) {
       Value along = t.add(isAcross ? column : indices[i], part * eight);
       places[i][part] = placeInPanels32(right, isAcross ? indices[i] : column, along);
     }
   auto placeOf = [&](int64_t i, int64_t ofColumns, int64_t ofInner) {
     int64_t along = isAcross ? ofColumns : ofInner, below = isAcross ? ofInner : ofColumns;
-    int64_t offset = along / panelColumns32 * right.rows * rowBytes + below * rowBytes;
-    return t.add(places[i][along % panelColumns32 / eight], offset);
+    int64_t offset = along / layout.columns() * layout.panelBytes() + below * rowBytes;
+    return t.add(places[i][along % layout.columns() / eight], offset);
   };
   for (int64_t k = 0; k < inner; k += eight) {
-    Value factor[4]; // the upper and the lower row of the first index, then of the second
-    for (int64_t i = 0; i < 4; ++i)
-      factor[i] = roundToTF32(left[size_t(k / 2 + i % 2 * 2 + i / 2)]);
+    Value factor[FactorLayout::leftWords];
+    for (int64_t word = 0; word < FactorLayout::leftWords; ++word)
+      factor[word] = roundToTF32(left[size_t(warpSums.numberAt(0, k / eight, 0) + exchangedNumber(word))]);
     for (int64_t n = 0; n < columns; n += eight) {
       if (skips && skips(n, k))
         continue;
@@ -132,7 +123,7 @@ SmallVector<Value> WarpgroupCode::multiply32(const Product32 &product, ValueRang
                                : roundToTF32(number);
       };
       Value two[] = {take(first), take(second)};
-      auto four = MutableArrayRef(sums).slice(size_t(n / 2), 4);
+      auto four = MutableArrayRef(sums).slice(size_t(warpSums.numberAt(0, n / eight, 0)), SumsLayout::numbersOfUnit);
       Value made = NVVM::MmaOp::create(t.builder, t.loc, structOf(f32, 4), ValueRange(factor), ValueRange(two),
                                        ValueRange(ArrayRef<Value>(four)), ArrayRef<int64_t>{16, 8, 8}, std::nullopt,
                                        std::nullopt, std::array{NVVM::MMATypes::tf32, NVVM::MMATypes::tf32},

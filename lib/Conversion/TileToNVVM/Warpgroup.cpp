@@ -3,6 +3,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
+using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
 Value WarpgroupCode::run(StringRef text, StringRef constraints, ValueRange operands, Type result) {
@@ -182,16 +183,13 @@ WarpgroupCode::Split WarpgroupCode::split(ArrayRef<Value> numbers) {
 //===----------------------------------------------------------------------===//
 
 Value WarpgroupCode::placeInPanels(Value tile, int64_t rows, Value row, Value piece) {
-  constexpr int64_t panelPieces = 8, rowBytes = 128, pieceBytes = 16;
-  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, t.remainder(piece, panelPieces), t.remainder(row, 8));
-  Value inPanel = t.add(t.multiply(row, rowBytes), t.multiply(swizzled, pieceBytes));
-  return t.add(tile, t.add(inPanel, t.multiply(t.divide(piece, panelPieces), rows * rowBytes)));
+  return t.add(tile, PanelLayout{rows, /*elementBytes=*/2}.byteOfPiece(t, row, piece));
 }
 
 /// The lower half of its descriptor.
 static Value describe(TeamCode &t, RightFactor right) {
-  Value place = arith::ShRUIOp::create(t.builder, t.loc, right.address, t.constant(4));
-  return arith::OrIOp::create(t.builder, t.loc, place, t.constant(right.panelBytes / 16 << 16));
+  Value place = arith::ShRUIOp::create(t.builder, t.loc, right.address, t.constant(llvm::Log2_64(pieceBytes)));
+  return arith::OrIOp::create(t.builder, t.loc, place, t.constant(right.panelBytes / pieceBytes << 16));
 }
 
 SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, RightFactor right, ArrayRef<int64_t> places,
@@ -203,8 +201,9 @@ SmallVector<Value> WarpgroupCode::multiplyPrecise(ArrayRef<Value> left, RightFac
                                                   int64_t columns, ValueRange sums) {
   SmallVector<Value> factor;
   for (size_t eight = 0; eight < left.size(); eight += 4)
-    for (size_t i : {0, 2, 1, 3}) // the upper and the lower row of columns n, then of n + 4
-      factor.push_back(LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), left[eight + i]));
+    for (int64_t word = 0; word < FactorLayout::leftWords; ++word)
+      factor.push_back(LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(),
+                                               left[eight + size_t(exchangedNumber(word))]));
   return begin({factor, right, places, columns, /*isAcross=*/false, /*isPrecise=*/true, sums});
 }
 
@@ -217,8 +216,8 @@ SmallVector<Value> WarpgroupCode::beginByWarpgroup(const Product &product) {
   StringRef types = isPrecise ? "k8.f32.tf32.tf32" : "k16.f32.bf16.bf16";
   StringRef last = isPrecise ? ", 1, 1" : isAcross ? ", 1, 1, 1" : ", 1, 1, 0";
   Value descriptor = describe(t, right);
-  // Groups of eight rows are 1024 bytes apart, and pieces are permuted by 128 bytes.
-  constexpr unsigned upper = 1 << 30 | 1024 / 16;
+  // How far groups of eight rows are apart, and that pieces are permuted by 128 bytes.
+  constexpr unsigned upper = 1 << 30 | PanelLayout::alignment / pieceBytes;
   int64_t count = columns / 2; // of a thread's sums
   std::string text = "{\n.reg .pred adds, first;\n.reg .b32 low;\n", constraints, results;
   llvm::raw_string_ostream out(text);
@@ -239,8 +238,8 @@ SmallVector<Value> WarpgroupCode::beginByWarpgroup(const Product &product) {
   operands.push_back(descriptor);
   constraints += "r";
   for (auto [i, place] : llvm::enumerate(places))
-    out << llvm::formatv("add.u32 low, ${0}, {1};\nmov.b64 at{2}, {{low, {3}};\n", descriptorNumber, place / 16, i,
-                         upper);
+    out << llvm::formatv("add.u32 low, ${0}, {1};\nmov.b64 at{2}, {{low, {3}};\n", descriptorNumber, place / pieceBytes,
+                         i, upper);
   out << "wgmma.fence.sync.aligned;\n";
   for (size_t i = 0; i < places.size(); ++i) {
     size_t a = firstLeft + 4 * i;

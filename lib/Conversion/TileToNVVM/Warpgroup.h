@@ -6,15 +6,15 @@
 
 namespace recur::conversion::nvvm {
 
-/// The right factor of a product: a tile in shared memory, in panels of 64 columns so many bytes apart, which are
-/// swizzled by 128 bytes and begin at multiples of 1024.
+/// The right factor of a product: a tile in shared memory, in panels (dialects/Tile/FragmentLayout.h) so many bytes
+/// apart.
 struct RightFactor {
   mlir::Value address;
   int64_t panelBytes;
 };
 
-/// A right factor of f32 of a product of tf32: a tile of so many rows in panels of 32 columns. Its numbers lie there
-/// as matrix units take them, or else each warp rounds them as it reads them.
+/// A right factor of f32 of a product of tf32: a tile of so many rows, in panels. Its numbers lie there as matrix
+/// units take them, or else each warp rounds them as it reads them.
 struct RightFactor32 {
   mlir::Value address;
   int64_t rows;
@@ -22,7 +22,7 @@ struct RightFactor32 {
 };
 
 /// What the inner indices of a product of tf32 are, as the left factor has them in a thread's numbers: channels, two
-/// neighbours; or tokens, in the order of `findToken32`.
+/// neighbours; or tokens, in the order of `tokenOfColumn`.
 enum class Inner32 { Channels, Tokens };
 
 /// Matrix units truncate tf32 operands after ten digits, which makes them smaller by half of 2^-10 on average. Scaling
@@ -70,8 +70,7 @@ public:
   void arriveWithCopies(mlir::Value address);
   void waitForCopies();
 
-  /// Four 8 by 8 matrices of 16 bits: lane l has the address of row l mod 8 of matrix l / 8. Across, rows become
-  /// columns.
+  /// Four 8 by 8 matrices of 16 bits, of which each lane gives the address of a piece. Across, rows become columns.
   llvm::SmallVector<mlir::Value> loadMatricesAcross(mlir::Value address);
   llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value address, bool isAcross = false);
   void storeMatrices(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
@@ -109,17 +108,13 @@ public:
     llvm::function_ref<bool(int64_t column, int64_t inner)> skips;
   };
   llvm::SmallVector<mlir::Value> multiply32(const Product32 &product, mlir::ValueRange sums = {});
-  /// Which token of each eight a column of the sums is. In this order lanes read rows of tokens, and columns of them,
-  /// without conflicts of banks: halved, the tokens of the first four columns differ, and so do those of the other
-  /// four, those of even columns and those of odd ones.
-  mlir::Value findToken32(mlir::Value column);
-  /// Where a number of a tile of f32 in panels of 32 columns lies.
+  /// Where a number of a tile of f32 lies.
   mlir::Value placeInPanels32(RightFactor32 tile, mlir::Value row, mlir::Value column);
   /// As matrix units take it, which cut digits off: scaled, which takes an eighth of the time of a conversion.
   mlir::Value roundToTF32(mlir::Value number);
   /// Stops until all products have ended but the last so many, which are still `running`.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums, int64_t running);
-  /// Where a piece of 16 bytes of a row lies in a tile of so many rows, in panels of 64 columns that are permuted so.
+  /// Where a piece of a row lies in a tile of so many rows, in panels.
   mlir::Value placeInPanels(mlir::Value tile, int64_t rows, mlir::Value row, mlir::Value piece);
 
 private:
