@@ -1,6 +1,7 @@
-#include "Target/GPUProfile.h"
+#include "Target/OtherGPUs.h"
 #include "recur/Runtime.h"
 #include "llvm/ADT/STLExtras.h"
+#include <list>
 
 using namespace llvm;
 using namespace recur;
@@ -101,9 +102,20 @@ ArrayRef<GPUProfile> recur::getGPUProfiles() {
   return profiles;
 }
 
+/// Their places stay what they are.
+static std::list<GPUProfile> &getOtherProfiles() {
+  static std::list<GPUProfile> others;
+  return others;
+}
+
+void recur::addGPUProfile(const GPUProfile &profile) { getOtherProfiles().push_back(profile); }
+
 const GPUProfile *recur::findGPUProfile(StringRef target) {
-  const GPUProfile *found = find_if(getGPUProfiles(), [&](const GPUProfile &one) { return one.name == target; });
-  return found == getGPUProfiles().end() ? nullptr : found;
+  auto isMeant = [&](const GPUProfile &one) { return one.name == target; };
+  if (const GPUProfile *found = find_if(getGPUProfiles(), isMeant); found != getGPUProfiles().end())
+    return found;
+  auto other = find_if(getOtherProfiles(), isMeant);
+  return other == getOtherProfiles().end() ? nullptr : &*other;
 }
 
 const GPUProfile &recur::getDefaultGPUProfile() { return *findGPUProfile("sm_90a"); }

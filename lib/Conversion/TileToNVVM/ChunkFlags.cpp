@@ -1,16 +1,9 @@
 #include "Conversion/TileToNVVM/ChunkFlags.h"
+#include "Conversion/TileToNVVM/InlinePTX.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace recur::conversion::nvvm;
-
-static Value run(TeamCode &t, StringRef text, StringRef constraints, ValueRange operands, TypeRange result = {}) {
-  std::string all = constraints.str() + (constraints.empty() ? "~{memory}" : ",~{memory}");
-  auto code = LLVM::InlineAsmOp::create(t.builder, t.loc, result, operands, text, all, /*has_side_effects=*/true,
-                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                        LLVM::AsmDialectAttr(), ArrayAttr());
-  return result.empty() ? Value() : code.getResult(0);
-}
 
 ChunkFlags::ChunkFlags(TeamCode &team, Value pointer)
     : first(LLVM::PtrToIntOp::create(team.builder, team.loc, team.builder.getI64Type(), pointer)) {
@@ -22,12 +15,14 @@ void ChunkFlags::clear(TeamCode &team, Value rounds, llvm::function_ref<void(Val
   team.when(areUsed, [&] {
     team.deal(rounds, clearOne);
     // Whoever starts later finds them cleared.
-    run(team, "fence.acq_rel.gpu;", "", {});
+    emitText(team, "fence.acq_rel.gpu;", "", {});
     NVVM::Barrier0Op::create(team.builder, team.loc); // of all teams
   });
 }
 
-void ChunkFlags::clearAt(TeamCode &team, Value place) { run(team, "st.relaxed.gpu.global.u32 [$0], 0;", "l", place); }
+void ChunkFlags::clearAt(TeamCode &team, Value place) {
+  emitText(team, "st.relaxed.gpu.global.u32 [$0], 0;", "l", place);
+}
 
 void ChunkFlags::letOthersStart(TeamCode &team, Value isTime) const {
   team.when(arith::AndIOp::create(team.builder, team.loc, areUsed, isTime), [&] {
@@ -39,7 +34,7 @@ void ChunkFlags::announce(TeamCode &team, Value isThere, llvm::function_ref<Valu
   Value isFirst = team.below(team.thread, team.constant(1));
   Value tells = arith::AndIOp::create(team.builder, team.loc, areUsed, isFirst);
   team.when(arith::AndIOp::create(team.builder, team.loc, tells, isThere),
-            [&] { run(team, "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [$0], 1;", "l", findPlace()); });
+            [&] { emitText(team, "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [$0], 1;", "l", findPlace()); });
 }
 
 Value ChunkFlags::countAtStart(TeamCode &team) const {
@@ -49,31 +44,31 @@ Value ChunkFlags::countAtStart(TeamCode &team) const {
 
 Value ChunkFlags::await(TeamCode &team, Value known, Value chunk, Value count) const {
   // Flags behind the last chunk count as set. What follows the last set flag in a row shows as the lowest bit.
-  return run(team,
-             "{\n.reg .pred enough, inside, clear;\n.reg .b32 at, flag, bits;\n.reg .b64 place;\n"
-             "mov.b32 $0, $1;\n"
-             "setp.gt.s32 enough, $0, $2;\n"
-             "@enough bra done;\n"
-             "again:\n"
-             "add.s32 at, $0, $4;\n"
-             "setp.lt.s32 inside, at, $3;\n"
-             "mul.wide.s32 place, at, 4;\n"
-             "add.s64 place, place, $5;\n"
-             "mov.b32 flag, 1;\n"
-             "@inside ld.acquire.gpu.global.u32 flag, [place];\n"
-             "setp.eq.u32 clear, flag, 0;\n"
-             "vote.sync.ballot.b32 bits, clear, -1;\n"
-             "brev.b32 bits, bits;\n"
-             "clz.b32 bits, bits;\n"
-             "add.s32 $0, $0, bits;\n"
-             "setp.gt.s32 enough, $0, $2;\n"
-             "@enough bra found;\n"
-             "nanosleep.u32 40;\n"
-             "bra again;\n"
-             "found:\n"
-             "bar.warp.sync -1;\n" // what one lane has acquired is there for all
-             "done:\n}",
-             "=&r,r,r,r,r,l", {known, chunk, count, team.lane, first}, team.builder.getI32Type());
+  return emitText(team,
+                  "{\n.reg .pred enough, inside, clear;\n.reg .b32 at, flag, bits;\n.reg .b64 place;\n"
+                  "mov.b32 $0, $1;\n"
+                  "setp.gt.s32 enough, $0, $2;\n"
+                  "@enough bra done;\n"
+                  "again:\n"
+                  "add.s32 at, $0, $4;\n"
+                  "setp.lt.s32 inside, at, $3;\n"
+                  "mul.wide.s32 place, at, 4;\n"
+                  "add.s64 place, place, $5;\n"
+                  "mov.b32 flag, 1;\n"
+                  "@inside ld.acquire.gpu.global.u32 flag, [place];\n"
+                  "setp.eq.u32 clear, flag, 0;\n"
+                  "vote.sync.ballot.b32 bits, clear, -1;\n"
+                  "brev.b32 bits, bits;\n"
+                  "clz.b32 bits, bits;\n"
+                  "add.s32 $0, $0, bits;\n"
+                  "setp.gt.s32 enough, $0, $2;\n"
+                  "@enough bra found;\n"
+                  "nanosleep.u32 40;\n"
+                  "bra again;\n"
+                  "found:\n"
+                  "bar.warp.sync -1;\n" // what one lane has acquired is there for all
+                  "done:\n}",
+                  "=&r,r,r,r,r,l", {known, chunk, count, team.lane, first}, team.builder.getI32Type());
 }
 
 void ChunkFlags::awaitEnd(TeamCode &team) const {

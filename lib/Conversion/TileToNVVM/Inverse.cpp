@@ -12,8 +12,8 @@
 //
 // A result of f32 may be a left factor of tf32 with its columns exchanged. Its blocks on the diagonal have room for
 // both parts of bf16 until all blocks left of them are made.
+#include "Conversion/TileToNVVM/MatrixUnits/WarpUnit.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <limits>
 
 using namespace mlir;
@@ -218,17 +218,8 @@ Split InverseCode::negate(const Split &factor) {
 }
 
 void InverseCode::multiply(ArrayRef<Value> left, ArrayRef<Value> right, MutableArrayRef<Value> sums) {
-  Type f32 = t.builder.getF32Type();
-  auto type = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
-  auto bf16 = NVVM::MMATypes::bf16;
-  for (int64_t unit : {0, 1}) {
-    MutableArrayRef<Value> four = sums.slice(4 * unit, 4);
-    Value all = NVVM::MmaOp::create(t.builder, t.loc, type, ValueRange(left), ValueRange(right.slice(2 * unit, 2)),
-                                    ValueRange(four), ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
-                                    std::array{bf16, bf16}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-    for (auto [i, sum] : llvm::enumerate(four))
-      sum = LLVM::ExtractValueOp::create(t.builder, t.loc, all, i);
-  }
+  for (int64_t unit : {0, 1})
+    multiplyByWarp(t, left, right.slice(2 * unit, 2), sums.slice(4 * unit, 4), NVVM::MMATypes::bf16);
 }
 
 void InverseCode::multiply(const Split &left, const Split &right, MutableArrayRef<Value> sums) {

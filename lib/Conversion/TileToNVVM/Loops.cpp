@@ -1,4 +1,5 @@
 // Loops over chunks, and the loads that they begin with, which are under way while something else is computed.
+#include "Conversion/TileToNVVM/InlinePTX.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -194,12 +195,7 @@ Value KernelLowering::wideNumber(Value index) {
   return arith::IndexCastOp::create(builder, team.loc, builder.getI64Type(), value(index));
 }
 
-Value KernelLowering::forget(Value number) {
-  return LLVM::InlineAsmOp::create(builder, team.loc, number.getType(), number, "mov.b32 $0, $1;", "=r,r",
-                                   /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-      .getResult(0);
-}
+Value KernelLowering::forget(Value number) { return nvvm::forget(team, number); }
 
 void KernelLowering::forgetThread() {
   team.thread = forget(threadOfKernel);

@@ -1,7 +1,7 @@
 // Maps, scans, reductions, transposes and copies: an element, a column or a sum for each thread.
 #include "Analysis/KernelTime.h"
 #include "Analysis/RunningNumbers.h"
-#include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/TileToNVVM/InlinePTX.h"
 #include <limits>
 
 using namespace mlir;
@@ -266,12 +266,7 @@ void RegisterPass::run(llvm::function_ref<void(int64_t number, Value row, ArrayR
 }
 
 /// A number that is computed here and not where it is used, which would keep all that it is made of in registers.
-static Value computeHere(TeamCode &t, Value number) {
-  return LLVM::InlineAsmOp::create(t.builder, t.loc, number.getType(), number, "mov.b32 $0, $1;", "=f,f",
-                                   /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-      .getResult(0);
-}
+static Value computeHere(TeamCode &t, Value number) { return forget(t, number); }
 
 void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &result) {
   WarpBlock block = *spreadOverWarps(result.type.getSize(0), result.type.getSize(1), t.warps());

@@ -8,6 +8,7 @@
 // In a causal product the units on the diagonal multiply zeros by what later tokens have. That is nothing to mind but
 // where these are not finite. The matrix units are given zeros instead, and a warp that has met such a number, which it
 // sees as it loads them, then adds its products with the rows that see it: other rows have the same bits as ever.
+#include "Conversion/TileToNVVM/MatrixUnits/WarpUnit.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include "Target/CodeAttributes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -203,14 +204,10 @@ BlockProduct::Parts BlockProduct::loadRight(int64_t unit, Value k, Value end) {
 }
 
 void BlockProduct::multiply(ArrayRef<Value> left, ArrayRef<Value> right, MutableArrayRef<Value> sums) {
-  auto type = isWide ? NVVM::MMATypes::tf32 : element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
-  Type f32 = t.builder.getF32Type();
-  auto result = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
-  Value four = NVVM::MmaOp::create(t.builder, t.loc, result, ValueRange(left), ValueRange(right), ValueRange(sums),
-                                   ArrayRef<int64_t>{16, 8, innerStep()}, std::nullopt, std::nullopt,
-                                   std::array{type, type}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (auto [i, sum] : llvm::enumerate(sums))
-    sum = LLVM::ExtractValueOp::create(t.builder, t.loc, four, i);
+  multiplyByWarp(t, left, right, sums,
+                 isWide             ? NVVM::MMATypes::tf32
+                 : element.isBF16() ? NVVM::MMATypes::bf16
+                                    : NVVM::MMATypes::f16);
 }
 
 Value BlockProduct::isFinite(Value number) {

@@ -12,6 +12,7 @@
 // A triangle's zeros meet steps of later indices, so steps are bounded: what is no number becomes one that no row stays
 // steady with, and a finite one beyond the bound leaves nothing of a scale either way.
 // Ops that have the same columns are made together: the sums, their exponentials and the scaled columns are the same.
+#include "Conversion/TileToNVVM/InlinePTX.h"
 #include "Conversion/TileToNVVM/ScaledPairs.h"
 #include "Conversion/TileToNVVM/StepSums.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
@@ -63,12 +64,7 @@ private:
   }
   /// Steps of channels, one after another: unrolled they take registers that a second CTA lacks.
   SmallVector<Value> loopOverChannels(Value begin, Value end, ValueRange initial, TeamCode::CarryBody body) {
-    Value hidden =
-        LLVM::InlineAsmOp::create(t.builder, t.loc, end.getType(), end, "mov.b32 $0, $1;", "=r,r",
-                                  /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                  LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-            .getResult(0);
-    return t.loop(begin, hidden, stepChannels, initial, body);
+    return t.loop(begin, forget(t, end), stepChannels, initial, body);
   }
   /// 16 columns of the work tile as right factors.
   Words loadColumns(Value first, Value channel);
@@ -233,9 +229,9 @@ void SumFragments::emitBlock(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t
           Value factor[FactorLayout::leftWords];
           for (size_t word = 0; word < std::size(factor); ++word)
             factor[word] = rows[eight + size_t(exchangedNumber(int64_t(word)))];
-          multiply(factor, columnsOf(columns, 0), sums(0), NVVM::MMATypes::tf32);
-          multiply(factor, columnsOf(aheadColumns, 0), sums(4), NVVM::MMATypes::tf32);
-          multiply(factor, columnsOf(columns, 2), sums(8), NVVM::MMATypes::tf32);
+          multiplyByWarp(t, factor, columnsOf(columns, 0), sums(0), NVVM::MMATypes::tf32);
+          multiplyByWarp(t, factor, columnsOf(aheadColumns, 0), sums(4), NVVM::MMATypes::tf32);
+          multiplyByWarp(t, factor, columnsOf(columns, 2), sums(8), NVVM::MMATypes::tf32);
         }
     }
     return next;
@@ -337,9 +333,9 @@ void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, A
           Words factors = loadColumns(t.add(firstWork, from + column), channel);
           for (size_t slot = 0; slot < slots.size(); ++slot)
             for (size_t later : {0, 1})
-              multiply(rows[slot], ArrayRef(factors).slice(2 * later, 2),
-                       MutableArrayRef(next).slice(slot * size_t(perSlot) + size_t(column / 2) + 4 * later, 4),
-                       NVVM::MMATypes::bf16);
+              multiplyByWarp(t, rows[slot], ArrayRef(factors).slice(2 * later, 2),
+                             MutableArrayRef(next).slice(slot * size_t(perSlot) + size_t(column / 2) + 4 * later, 4),
+                             NVVM::MMATypes::bf16);
         }
         return next;
       });

@@ -14,8 +14,8 @@
 // met a product beyond the range is made of halves, whatever later rows have met.
 // Blocks further apart: each thread walks through a half, and leaves scaled rows and columns in the op's work tile.
 #include "Conversion/TileToNVVM/ScaledPairs.h"
+#include "Conversion/TileToNVVM/MatrixUnits/WarpUnit.h"
 #include "dialects/Tile/SteadyProducts.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <cmath>
 #include <numeric>
 
@@ -209,16 +209,9 @@ BlockDots::Numbers BlockDots::round(const Numbers &numbers, const Place &from) {
 
 /// Rows g of an instruction are the lanes' first indices and rows 8 + g the second; columns are of one of the two.
 void BlockDots::multiply(const Two &rows, const Numbers &columns, MutableArrayRef<Value> sums) {
-  Type f32 = t.builder.getF32Type();
-  auto result = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
-  auto type = NVVM::MMATypes::tf32;
   for (size_t c = 0; c < 4; c += 2) {
-    SmallVector<Value> a{rows[0][c], rows[1][c], rows[0][c + 1], rows[1][c + 1]}, b{columns[c], columns[c + 1]};
-    Value four = NVVM::MmaOp::create(t.builder, t.loc, result, a, b, ValueRange(sums), ArrayRef<int64_t>{16, 8, 8},
-                                     std::nullopt, std::nullopt, std::array{type, type},
-                                     std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-    for (auto [i, sum] : llvm::enumerate(sums))
-      sum = LLVM::ExtractValueOp::create(t.builder, t.loc, four, i);
+    Value a[] = {rows[0][c], rows[1][c], rows[0][c + 1], rows[1][c + 1]}, b[] = {columns[c], columns[c + 1]};
+    multiplyByWarp(t, ArrayRef<Value>(a), ArrayRef<Value>(b), sums, NVVM::MMATypes::tf32);
   }
 }
 

@@ -205,14 +205,3 @@ Numbers StepSums::loadRows(const Place &place, Value block, int64_t each, int64_
   }
   return numbers;
 }
-
-void StepSums::multiply(ArrayRef<Value> a, ArrayRef<Value> b, MutableArrayRef<Value> sums, NVVM::MMATypes type) {
-  Type f32 = t.builder.getF32Type();
-  auto result = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
-  int64_t inner = type == NVVM::MMATypes::tf32 ? 8 : 16;
-  Value four = NVVM::MmaOp::create(t.builder, t.loc, result, ValueRange(a), ValueRange(b), ValueRange(sums),
-                                   ArrayRef<int64_t>{16, 8, inner}, std::nullopt, std::nullopt, std::array{type, type},
-                                   std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (auto [i, sum] : llvm::enumerate(sums))
-    sum = LLVM::ExtractValueOp::create(t.builder, t.loc, four, i);
-}

@@ -5,8 +5,7 @@
 // A triangle's zeros meet steps of indices that are not added up, so steps are bounded: nothing that is no number is a
 // factor.
 #pragma once
-#include "Conversion/TileToNVVM/Team.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "Conversion/TileToNVVM/MatrixUnits/WarpUnit.h"
 
 namespace recur::conversion::nvvm {
 
@@ -50,8 +49,8 @@ public:
   void addSums(llvm::ArrayRef<Words> factors, llvm::ArrayRef<Words> steps, llvm::MutableArrayRef<mlir::Value> sums) {
     for (size_t part = 0; part < factors.size(); ++part)
       for (size_t eight : {0, 1})
-        multiply(factors[part], llvm::ArrayRef(steps[part]).slice(2 * eight, 2), sums.slice(4 * eight, 4),
-                 mlir::NVVM::MMATypes::bf16);
+        multiplyByWarp(t, factors[part], llvm::ArrayRef(steps[part]).slice(2 * eight, 2), sums.slice(4 * eight, 4),
+                       mlir::NVVM::MMATypes::bf16);
   }
   Numbers sumsFrom(double start) { return Numbers(8, t.number(start)); }
 
@@ -61,8 +60,6 @@ public:
 protected:
   /// A lane gives the place of its piece. Across, rows and columns change places in the registers.
   Words loadMatrices(const Place &place, mlir::Value row, mlir::Value column, bool isAcross);
-  void multiply(llvm::ArrayRef<mlir::Value> a, llvm::ArrayRef<mlir::Value> b, llvm::MutableArrayRef<mlir::Value> sums,
-                mlir::NVVM::MMATypes type);
   mlir::Value exp2(mlir::Value x) { return call("llvm.nvvm.ex2.approx.ftz.f", t.builder.getF32Type(), x); }
   mlir::Value call(llvm::StringRef name, mlir::Type type, mlir::ValueRange operands) {
     return mlir::LLVM::CallIntrinsicOp::create(t.builder, t.loc, type, t.builder.getStringAttr(name), operands)

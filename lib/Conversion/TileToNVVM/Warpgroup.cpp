@@ -1,4 +1,5 @@
 #include "Conversion/TileToNVVM/Warpgroup.h"
+#include "Conversion/TileToNVVM/InlinePTX.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -7,29 +8,14 @@ using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
 Value WarpgroupCode::run(StringRef text, StringRef constraints, ValueRange operands, Type result) {
-  std::string all = constraints.str() + (constraints.empty() ? "~{memory}" : ",~{memory}");
-  auto code = LLVM::InlineAsmOp::create(t.builder, t.loc, result ? TypeRange{result} : TypeRange{}, operands, text, all,
-                                        /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                        LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-  return result ? code.getResult(0) : Value();
-}
-
-Type WarpgroupCode::structOf(Type element, int64_t count) {
-  return LLVM::LLVMStructType::getLiteral(t.builder.getContext(), SmallVector<Type>(count, element));
-}
-
-SmallVector<Value> WarpgroupCode::takeApart(Value all, int64_t count) {
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < count; ++i)
-    values.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, all, i));
-  return values;
+  return emitText(t, text, constraints, operands, result);
 }
 
 Value WarpgroupCode::addressOf(Value sharedPointer) {
   return LLVM::PtrToIntOp::create(t.builder, t.loc, t.builder.getI32Type(), sharedPointer);
 }
 
-Value WarpgroupCode::forget(Value number) { return run("mov.b32 $0, $1;", "=r,r", number, number.getType()); }
+Value WarpgroupCode::forget(Value number) { return nvvm::forget(t, number, TextReach::Memory); }
 
 //===----------------------------------------------------------------------===//
 // Barriers
@@ -50,7 +36,7 @@ void WarpgroupCode::wait(Value address, Value parity) {
 }
 
 void WarpgroupCode::fence() {
-  if (t.gpu.hasWarpgroupProducts || t.gpu.hasCopyUnit)
+  if (unit.getRightSource() == FactorSource::SharedMemory || t.gpu.hasCopyUnit)
     run("fence.proxy.async.shared::cta;", "", {});
 }
 
@@ -141,7 +127,7 @@ SmallVector<Value> WarpgroupCode::loadMatricesAcross(Value address) { return loa
 SmallVector<Value> WarpgroupCode::loadMatrices(Value address, bool isAcross) {
   std::string text =
       llvm::formatv("ldmatrix.sync.aligned.m8n8.x4{0}.shared.b16 {{$0, $1, $2, $3}, [$4];", isAcross ? ".trans" : "");
-  return takeApart(run(text, "=r,=r,=r,=r,r", address, structOf(t.builder.getI32Type(), 4)), 4);
+  return takeApart(t, run(text, "=r,=r,=r,=r,r", address, structOf(t, t.builder.getI32Type(), 4)), 4);
 }
 
 void WarpgroupCode::storeMatrices(Value address, ArrayRef<Value> four, bool isAcross) {
@@ -150,6 +136,16 @@ void WarpgroupCode::storeMatrices(Value address, ArrayRef<Value> four, bool isAc
   std::string text =
       llvm::formatv("stmatrix.sync.aligned.m8n8.x4{0}.shared.b16 [$0], {{$1, $2, $3, $4};", isAcross ? ".trans" : "");
   run(text, "r,r,r,r,r", {address, four[0], four[1], four[2], four[3]});
+}
+
+/// A lane has two neighbours of a row of each matrix. Where their row begins, another lane was told.
+void WarpgroupCode::storeMatricesByLanes(Value address, ArrayRef<Value> four, bool isAcross) {
+  Value row = rowOfLane(t, t.lane), inRow = t.multiply(wordOfLane(t, t.lane), wordBytes);
+  for (auto [number, pair] : llvm::enumerate(four)) {
+    Value begin = t.fromLane(address, t.add(row, int64_t(number) * matrixRows));
+    Value stored = isAcross ? run("movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r", pair, pair.getType()) : pair;
+    run("st.shared.b32 [$0], $1;", "r,r", {t.add(begin, inRow), stored});
+  }
 }
 
 Value WarpgroupCode::pack(Value low, Value high, Type element) {
@@ -186,15 +182,9 @@ Value WarpgroupCode::placeInPanels(Value tile, int64_t rows, Value row, Value pi
   return t.add(tile, PanelLayout{rows, /*elementBytes=*/2}.byteOfPiece(t, row, piece));
 }
 
-/// The lower half of its descriptor.
-static Value describe(TeamCode &t, RightFactor right) {
-  Value place = arith::ShRUIOp::create(t.builder, t.loc, right.address, t.constant(llvm::Log2_64(pieceBytes)));
-  return arith::OrIOp::create(t.builder, t.loc, place, t.constant(right.panelBytes / pieceBytes << 16));
-}
-
 SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, RightFactor right, ArrayRef<int64_t> places,
                                            int64_t columns, bool isAcross, ValueRange sums) {
-  return begin({left, right, places, columns, isAcross, /*isPrecise=*/false, sums});
+  return begin({FactorKind::BF16, left, right, places, columns, isAcross, sums});
 }
 
 SmallVector<Value> WarpgroupCode::multiplyPrecise(ArrayRef<Value> left, RightFactor right, ArrayRef<int64_t> places,
@@ -204,61 +194,12 @@ SmallVector<Value> WarpgroupCode::multiplyPrecise(ArrayRef<Value> left, RightFac
     for (int64_t word = 0; word < FactorLayout::leftWords; ++word)
       factor.push_back(LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(),
                                                left[eight + size_t(exchangedNumber(word))]));
-  return begin({factor, right, places, columns, /*isAcross=*/false, /*isPrecise=*/true, sums});
+  return begin({FactorKind::TF32, factor, right, places, columns, /*isAcross=*/false, sums});
 }
 
-SmallVector<Value> WarpgroupCode::begin(const Product &product) {
-  return t.gpu.hasWarpgroupProducts ? beginByWarpgroup(product) : multiplyByWarps(product);
+SmallVector<Value> WarpgroupCode::begin(const UnitProduct &product) {
+  assert(takesProduct(unit, product) && "plans ask for what the unit takes");
+  return unit.begin(t, product);
 }
 
-SmallVector<Value> WarpgroupCode::beginByWarpgroup(const Product &product) {
-  auto [left, right, places, columns, isAcross, isPrecise, sums] = product;
-  StringRef types = isPrecise ? "k8.f32.tf32.tf32" : "k16.f32.bf16.bf16";
-  StringRef last = isPrecise ? ", 1, 1" : isAcross ? ", 1, 1, 1" : ", 1, 1, 0";
-  Value descriptor = describe(t, right);
-  // How far groups of eight rows are apart, and that pieces are permuted by 128 bytes.
-  constexpr unsigned upper = 1 << 30 | PanelLayout::alignment / pieceBytes;
-  int64_t count = columns / 2; // of a thread's sums
-  std::string text = "{\n.reg .pred adds, first;\n.reg .b32 low;\n", constraints, results;
-  llvm::raw_string_ostream out(text);
-  out << llvm::formatv(".reg .b64 at<{0}>;\nsetp.ne.b32 adds, 1, 0;\nsetp.ne.b32 first, {1}, 0;\n", places.size(),
-                       sums.empty() ? 0 : 1);
-  for (int64_t i = 0; i < count; ++i) {
-    constraints += "=&f,";
-    results += (i ? ", $" : "$") + std::to_string(i);
-  }
-  SmallVector<Value> operands(sums);
-  for (size_t i = 0; i < sums.size(); ++i)
-    constraints += std::to_string(i) + ",";
-  size_t firstLeft = count + operands.size(), descriptorNumber = firstLeft + left.size();
-  for (Value four : left) {
-    operands.push_back(four);
-    constraints += "r,";
-  }
-  operands.push_back(descriptor);
-  constraints += "r";
-  for (auto [i, place] : llvm::enumerate(places))
-    out << llvm::formatv("add.u32 low, ${0}, {1};\nmov.b64 at{2}, {{low, {3}};\n", descriptorNumber, place / pieceBytes,
-                         i, upper);
-  out << "wgmma.fence.sync.aligned;\n";
-  for (size_t i = 0; i < places.size(); ++i) {
-    size_t a = firstLeft + 4 * i;
-    out << llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}{8} {{{1}}, {{${2}, ${3}, ${4}, ${5}}, at{6}, {7}{9};\n",
-                         columns, results, a, a + 1, a + 2, a + 3, i, i ? "adds" : "first", types, last);
-  }
-  out << "wgmma.commit_group.sync.aligned;\n}";
-  return takeApart(run(text, constraints, operands, structOf(t.builder.getF32Type(), count)), count);
-}
-
-SmallVector<Value> WarpgroupCode::settle(ValueRange sums, int64_t running) {
-  if (!t.gpu.hasWarpgroupProducts)
-    return llvm::to_vector_of<Value>(sums);
-  std::string results, inputs;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    results += "=f,";
-    inputs += (i ? "," : "") + std::to_string(i);
-  }
-  int64_t count = sums.size();
-  std::string text = llvm::formatv("wgmma.wait_group.sync.aligned {0};", running);
-  return takeApart(run(text, results + inputs, sums, structOf(t.builder.getF32Type(), count)), count);
-}
+SmallVector<Value> WarpgroupCode::settle(ValueRange sums, int64_t running) { return unit.settle(t, sums, running); }

@@ -1,17 +1,8 @@
-// What a warpgroup does together: barriers with phases, copies, and products. On Hopper its matrix units read shared
-// memory themselves; elsewhere each warp has its 16 rows of a product by itself. Who asks for a product does not see
-// which. Instructions that NVVM has no operations for, or none that fits, are inline PTX.
+// What a warpgroup does together: barriers with phases, copies, and products, which are its matrix unit's.
 #pragma once
-#include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/TileToNVVM/MatrixUnits/MatrixUnit.h"
 
 namespace recur::conversion::nvvm {
-
-/// The right factor of a product: a tile in shared memory, in panels (dialects/Tile/FragmentLayout.h) so many bytes
-/// apart.
-struct RightFactor {
-  mlir::Value address;
-  int64_t panelBytes;
-};
 
 /// A right factor of f32 of a product of tf32: a tile of so many rows, in panels. Its numbers lie there as matrix
 /// units take them, or else each warp rounds them as it reads them.
@@ -33,7 +24,7 @@ inline constexpr double centredTF32 = 1 + .69 / 2048;
 /// Addresses in shared memory are of 32 bits here.
 class WarpgroupCode {
 public:
-  explicit WarpgroupCode(TeamCode &t) : t(t) {}
+  explicit WarpgroupCode(TeamCode &t) : t(t), unit(getMatrixUnit(t.gpu)) {}
 
   mlir::Value addressOf(mlir::Value sharedPointer);
   /// The same number, of which LLVM knows nothing: what follows from it is not found ahead, nor shared with elsewhere.
@@ -118,27 +109,14 @@ public:
   mlir::Value placeInPanels(mlir::Value tile, int64_t rows, mlir::Value row, mlir::Value piece);
 
 private:
-  /// What is the same of both products.
-  struct Product {
-    llvm::ArrayRef<mlir::Value> left;
-    RightFactor right;
-    llvm::ArrayRef<int64_t> places;
-    int64_t columns;
-    bool isAcross, isPrecise;
-    mlir::ValueRange sums;
-  };
-  llvm::SmallVector<mlir::Value> begin(const Product &product);
-  llvm::SmallVector<mlir::Value> beginByWarpgroup(const Product &product);
-  /// WarpProducts.cpp: it is done when this returns.
-  llvm::SmallVector<mlir::Value> multiplyByWarps(const Product &product);
+  llvm::SmallVector<mlir::Value> begin(const UnitProduct &product);
   /// Two numbers of f32; without a second address, neighbours.
   std::pair<mlir::Value, mlir::Value> loadTwo(mlir::Value first, mlir::Value second);
   void storeMatricesByLanes(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
   mlir::Value run(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands, mlir::Type result = {});
-  llvm::SmallVector<mlir::Value> takeApart(mlir::Value all, int64_t count);
-  mlir::Type structOf(mlir::Type element, int64_t count);
 
   TeamCode &t;
+  const MatrixUnit &unit;
 };
 
 } // namespace recur::conversion::nvvm
