@@ -150,12 +150,15 @@ template <typename Arithmetic, typename Number> Number rowOfWarp(Arithmetic &&t,
 inline constexpr int64_t exchangedNumber(int64_t word) { return word % 2 * 2 + word / 2; }
 inline constexpr int64_t exchangedColumn(int64_t inner) { return inner % 4 * 2 + inner / 4; }
 
-/// Which token of each eight a column of sums is where products read tiles of f32: 0, 2, 4, 6, 3, 1, 7, 5. In this
-/// order lanes read rows of tokens, and columns of them, without conflicts of banks: halved, the tokens of the first
-/// four columns differ, and so do those of the other four, those of even columns and those of odd ones.
+/// Which token of each eight a column of sums is where products read tiles of f32: 0, 4, 2, 6, 5, 1, 7, 3. In this
+/// order lanes read rows of tokens, columns of them and matrices of tokens without conflicts of banks. For halved, the
+/// tokens of the first four columns differ, and so do those of the other four, those of even columns and those of odd
+/// ones; and those of even columns, and of odd ones, differ modulo 4 too.
 template <typename Arithmetic, typename Number> Number tokenOfColumn(Arithmetic &&t, Number column) {
-  Number isUpper = t.divide(column, 4), inHalf = t.remainder(column, 4);
-  return t.add(t.multiply(t.exclusiveOr(inHalf, isUpper), 2), isUpper);
+  Number isSecond = t.remainder(column, 2), pair = t.divide(column, 2);
+  Number isUpper = t.divide(pair, 2), inHalf = t.remainder(pair, 2);
+  Number low = t.add(t.multiply(inHalf, 2), isUpper);
+  return t.add(t.multiply(t.exclusiveOr(isSecond, isUpper), 4), low);
 }
 
 //===----------------------------------------------------------------------===//
