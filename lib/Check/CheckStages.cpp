@@ -303,13 +303,16 @@ makeKernelStage(dgps::RecurrenceOp recurrence, const PipelineOptions &options,
 /// The kernels, compiled and run in this process.
 static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp recurrence,
                                                              const PipelineOptions &options) {
-  Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
+  bool isHost = options.target.isCPU();
+  bool keepsStates = isHost || options.plan == Plan::Step;
+  PipelineOptions chosen = options;
+  chosen.trees = keepsStates; // tokens are tried as trees too
+  Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, chosen);
   if (!engine)
     return engine.takeError();
   std::vector<std::string> states;
-  bool isHost = options.target.isCPU();
   for (dgps::StateOp state : recurrence.getStates())
-    if (isHost || options.plan == Plan::Step) // which keeps them on a GPU
+    if (keepsStates)
       states.push_back(state.getName().str());
   auto run = [engine = *engine, states, types = options.dataTypes, isHost](const data::Data &data) {
     Expected<data::Results> results = isHost ? engine->run(data) : runInEveryWay(*engine, data, states, types);

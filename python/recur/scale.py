@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Up to so many bytes that a process would get of all others, what counts is how often it waits.
-_FEW_BYTES = 1 << 20
+#: Up to so many bytes that a process would get of all others, what counts is how often it waits, and the processor's work for that: two
+#: waits took half a millisecond more than one on four H200, in which NVLink brings three times as much.
+_FEW_BYTES = 64 << 20
 
 #: Seconds of a process for its summaries and their launches, forward and with gradients, however many tokens it has: with decays that
 #: leave nothing of a state after some hundred tokens, and 64 heads, as measured on two H200 (`bench/results/several-2-gpus.csv`).

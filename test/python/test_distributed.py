@@ -250,7 +250,7 @@ def test_a_call_keeps_nothing_that_it_applied():
 
 def test_the_exchange_follows_from_sizes():
     choose, large = scale.choose_exchange, 1 << 22
-    assert [choose(ranks, 64, large, large) for ranks in (2, 4, 8, 64, 1024)] == ["all-gather", *["heads"] * 3, "scan"]
+    assert [choose(ranks, 64, large, large) for ranks in (2, 4, 8, 16, 64, 1024)] == [*["all-gather"] * 3, *["heads"] * 2, "scan"]
     assert choose(64, 64, 1 << 10, 1 << 10) == "all-gather"
     assert choose(64, 1, large, large) == "scan"
 
