@@ -95,7 +95,6 @@ private:
   bool takeAdvance(ProductOp op);
   bool takeTransposed(ProductOp op);
   bool take(StoreOp op);
-  void markFactors();
   bool fitsRegisters() const;
   bool chooseThreads();
   bool place();
@@ -528,21 +527,6 @@ bool ChainFinder::take(StoreOp op) {
   return true;
 }
 
-void ChainFinder::markFactors() {
-  for (const Step &step : chain.steps)
-    if (step.right)
-      chain.loads[*step.right].isFactor = true;
-  for (const Step &step : chain.steps) {
-    auto take = [&](const Operand &operand) {
-      if (operand.kind == Operand::Load)
-        chain.loads[operand.number].isFactor = false;
-    };
-    llvm::for_each(step.operands, take);
-    if (step.plus)
-      take(*step.plus);
-  }
-}
-
 /// Of a thread that has a state, the state rounded where rows read it, and the values that are there at the same time.
 /// The rest of what a thread of so many can have is for addresses.
 bool ChainFinder::fitsRegisters() const {
@@ -642,7 +626,6 @@ std::optional<StateChain> ChainFinder::find() {
                  llvm::all_of(chain.interactions, isFinished);
   if (!isWhole)
     return std::nullopt;
-  markFactors();
   orderSteps(chain);
   if (!place() || !chooseThreads())
     return std::nullopt;

@@ -29,7 +29,6 @@ struct StateChain {
     int64_t steps = 1;         // rows of a token
     int64_t offset = 0;        // in the stage's tiles, or in its numbers, in bytes
     bool isOfChannels = false; // columns are value channels of the part
-    bool isFactor = false;     // nothing but products takes the rows, as their right factor
     std::optional<EarlierRows> earlier = {}; // of tokens before the chunk, of which a sequence's first chunks lack some
     tile::TileType type() const { return tile::tileOf(tile); }
     /// It comes as it lies in memory.

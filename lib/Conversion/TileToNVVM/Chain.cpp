@@ -394,7 +394,7 @@ void ChainCode::announce() {
   Chunk chunk = chunkOf(chunks.getInductionVar());
   SmallVector<Value> next = numbers.ask(chunkOf(t.addWide(chunks.getInductionVar(), chunks.getStep())).values);
   code.wait(come(chunk.stage), parity(chunk.round));
-  prepareRows(t, chain, stageOf(chunk));
+  convertHalves(t, chain, stageOf(chunk));
   numbers.make(held.take_front(asked), chunk.values, numbersOf(chunk));
   if (hasFactors)
     llvm::append_range(next, factors.take(held.drop_front(asked), numbersOf(chunk)));

@@ -167,46 +167,36 @@ void ChainNumbers::make(ValueRange asked, const IRMapping &values, Value begin) 
 }
 
 //===----------------------------------------------------------------------===//
-// Rows as products take them
+// Rows of f16
 //===----------------------------------------------------------------------===//
 
-/// Changes each piece of 16 bytes of the rows, which lie in whatever order. Several are read before the first is
-/// written.
-static void changePieces(TeamCode &t, const StateChain::Load &load, Value stage, int64_t together, Type type,
-                         llvm::function_ref<Value(Value)> change) {
+/// Panels of rows are pieces, in whatever order they lie. Several are read before the first is written.
+void nvvm::convertHalves(TeamCode &t, const StateChain &chain, Value stage) {
+  constexpr int64_t together = 8;
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
-  int64_t perLane = layoutOf(load).bytes(load.type().getSize(1)) / (pieceBytes * warpThreads);
-  int64_t atOnce = perLane % together == 0 ? together : 1;
-  Value own = t.add(t.add(stage, load.offset), t.multiply(t.lane, pieceBytes));
-  t.loop(t.constant(0), t.constant(perLane), atOnce, [&](Value first) {
-    Value begin = t.add(own, t.multiply(first, pieceBytes * warpThreads));
-    SmallVector<Value> places, pieces;
-    for (int64_t i = 0; i < atOnce; ++i) {
-      places.push_back(LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, t.add(begin, i * pieceBytes * warpThreads)));
-      pieces.push_back(t.load(places.back(), type));
-    }
-    for (auto [place, piece] : llvm::zip(places, pieces))
-      t.store(change(piece), place);
-  });
-}
-
-void nvvm::prepareRows(TeamCode &t, const StateChain &chain, Value stage) {
-  Type f32 = t.builder.getF32Type();
   auto halves = VectorType::get(pieceHalves, t.builder.getF16Type());
   auto rounded = VectorType::get(pieceHalves, t.builder.getBF16Type());
-  auto wide = VectorType::get(wordsOfPiece, f32);
-  for (const StateChain::Load &load : chain.loads)
-    if (load.isHalf) {
-      changePieces(t, load, stage, /*together=*/8, halves, [&](Value piece) -> Value {
-        Value exact = LLVM::FPExtOp::create(t.builder, t.loc, VectorType::get(pieceHalves, f32), piece);
-        return LLVM::FPTruncOp::create(t.builder, t.loc, rounded, exact);
-      });
-    } else if (chain.tf32 && load.isRows() && load.isFactor) {
-      Value factor = arith::ConstantOp::create(
-          t.builder, t.loc, DenseElementsAttr::get(wide, t.builder.getF32FloatAttr(float(centredTF32))));
-      changePieces(t, load, stage, /*together=*/16, wide,
-                   [&](Value piece) -> Value { return LLVM::FMulOp::create(t.builder, t.loc, piece, factor); });
-    }
+  auto wide = VectorType::get(pieceHalves, t.builder.getF32Type());
+  for (const StateChain::Load &load : chain.loads) {
+    if (!load.isHalf)
+      continue;
+    int64_t perLane = layoutOf(load).bytes(load.type().getSize(1)) / (pieceBytes * warpThreads);
+    int64_t atOnce = perLane % together == 0 ? together : 1;
+    Value own = t.add(t.add(stage, load.offset), t.multiply(t.lane, pieceBytes));
+    t.loop(t.constant(0), t.constant(perLane), atOnce, [&](Value first) {
+      Value begin = t.add(own, t.multiply(first, pieceBytes * warpThreads));
+      SmallVector<Value> places, pieces;
+      for (int64_t i = 0; i < atOnce; ++i) {
+        places.push_back(
+            LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, t.add(begin, i * pieceBytes * warpThreads)));
+        pieces.push_back(t.load(places.back(), halves));
+      }
+      for (auto [place, piece] : llvm::zip(places, pieces)) {
+        Value exact = LLVM::FPExtOp::create(t.builder, t.loc, wide, piece);
+        t.store(LLVM::FPTruncOp::create(t.builder, t.loc, rounded, exact), place);
+      }
+    });
+  }
 }
 
 //===----------------------------------------------------------------------===//

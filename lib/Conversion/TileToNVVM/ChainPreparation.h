@@ -41,10 +41,9 @@ private:
   llvm::DenseMap<mlir::Value, Known> known; // by tile
 };
 
-/// Makes of the chunk's rows, in their place, what the matrix units take; all lanes of a warp take part. Of rows of f16
-/// bf16: factors are of one type, and bf16 has room for what states and values become. Of rows of f32 that nothing but
-/// products of tf32 takes numbers that are rounded once, and not by each warp that reads them.
-void prepareRows(TeamCode &team, const analysis::StateChain &chain, mlir::Value stage);
+/// Makes bf16 of the chunk's rows of f16, in their place: the matrix units take factors of one type, and bf16 has room
+/// for what states and values become. All lanes of a warp take part.
+void convertHalves(TeamCode &team, const analysis::StateChain &chain, mlir::Value stage);
 
 /// Makes the interactions of a chunk, the tiles and numbers of whose stage begin at the addresses, and leaves them
 /// among the tiles.

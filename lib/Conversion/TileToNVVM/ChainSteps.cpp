@@ -244,7 +244,7 @@ SmallVector<Value> StepsCode::multiply32(const Step &step, ArrayRef<Value> left,
     return triangle && inner >= ((column + 7) / (*triangle)[0] + 1) * (*triangle)[1];
   };
   return code.multiply32({left,
-                          {t.add(around.stage, right.offset), rows, right.isFactor},
+                          {t.add(around.stage, right.offset), rows},
                           isAcross ? rows : columns,
                           isAcross ? columns : rows,
                           kind,

@@ -4,12 +4,11 @@
 
 namespace recur::conversion::nvvm {
 
-/// A right factor of f32 of a product of tf32: a tile of so many rows, in panels. Its numbers lie there as matrix
-/// units take them, or else each warp rounds them as it reads them.
+/// A right factor of f32, of which products of tf32 round each number as they read it: a tile of so many rows, in
+/// panels.
 struct RightFactor32 {
   mlir::Value address;
   int64_t rows;
-  bool isRounded = false;
 };
 
 /// What the inner indices of a product of tf32 are, as the left factor has them in a thread's numbers: channels, two

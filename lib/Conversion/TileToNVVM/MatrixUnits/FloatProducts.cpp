@@ -64,11 +64,7 @@ SmallVector<Value> WarpgroupCode::multiply32(const Product32 &product, ValueRang
         continue;
       bool areNeighbours = kind == Inner32::Channels && !isAcross;
       auto [first, second] = loadTwo(placeOf(0, n, k), areNeighbours ? Value() : placeOf(1, n, k));
-      auto take = [&](Value number) -> Value {
-        return right.isRounded ? LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), number).getResult()
-                               : roundToTF32(number);
-      };
-      Value two[] = {take(first), take(second)};
+      Value two[] = {roundToTF32(first), roundToTF32(second)};
       multiplyByWarp(t, factor, two,
                      MutableArrayRef(sums).slice(size_t(warpSums.numberAt(0, n / eight, 0)), SumsLayout::numbersOfUnit),
                      NVVM::MMATypes::tf32);
