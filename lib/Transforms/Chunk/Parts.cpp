@@ -20,7 +20,7 @@ class Channels {
 public:
   explicit Channels(ProgramOp program) : program(program) {}
   /// Makes the program one for the first of the parts of so many channels of its states; nothing if they are not apart.
-  /// `cutShort`: the last part may have fewer, and so may the only one.
+  /// `cutShort`: of rows of the states the last part may have fewer, and so may the only one.
   bool narrow(int64_t partSize, bool cutShort);
 
 private:
@@ -247,7 +247,8 @@ bool Channels::narrow(int64_t partSize, bool cutShort) {
     Dim leader = dims.classOf(first, unsigned(i));
     int64_t channels = sizeOf(first, i);
     bool areAlike = channels % partSize == 0 && isWhole(leader, partSize);
-    if (whole.contains(leader) || (areAlike ? channels == partSize : !cutShort))
+    bool mayBeShort = cutShort && i == 0; // what has the state in registers counts its rows
+    if (whole.contains(leader) || (areAlike ? channels == partSize : !mayBeShort))
       continue;
     auto has = [&](Value value) { return dims.has(value, leader); };
     bool everywhere = llvm::all_of(program.getStates(), has);

@@ -175,3 +175,17 @@ chunk.program @several {} chunk 8 {
   %S1 = chunk.advance %S, %y, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
   chunk.next %S, %S1 : tensor<4x4xf32>
 }
+
+// -----
+
+// What keeps a state in registers counts its rows: columns that nobody reads are apart too, but their last part is not cut short.
+// CUT-LABEL: chunk.program @written
+// CUT: chunk.state "S" : tensor<3x4xf32>
+chunk.program @written {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %y = chunk.take "y" : tensor<8x3xf32>
+  %S = chunk.state "S" : tensor<3x4xf32>
+  %S1 = chunk.advance %S, %y, %w : tensor<3x4xf32>, tensor<8x3xf32>, tensor<8x4xf32>
+  chunk.give "S" whole %S : tensor<3x4xf32>
+  chunk.next %S, %S1 : tensor<3x4xf32>
+}
