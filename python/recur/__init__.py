@@ -194,8 +194,8 @@ def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Req
     if not isinstance(recurrence, Recurrence):
         raise ArgumentError(f"a recurrence is compiled, not {recurrence!r}")
     dims = options.read_dims(recurrence.name, {name: size for name, size in sizes.items() if name not in ("dtype", *_FLAGS)})
-    flags = {flag: options.read_flag(recurrence.name, flag, sizes.get(flag, False)) for flag in _FLAGS}
-    return recurrence.request(dims, str(sizes.get("dtype", "float32")), **flags)
+    backward, summaries, trees = (options.read_flag(recurrence.name, flag, sizes.get(flag, False)) for flag in _FLAGS)
+    return recurrence.request(dims, str(sizes.get("dtype", "float32")), backward, summaries=summaries, trees=trees)
 
 
 def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recurrence:

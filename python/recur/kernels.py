@@ -154,9 +154,9 @@ def _compile(request: Request) -> bytes:
 
 def _list_covering(request: Request) -> list[Request]:
     """The request, and those whose kernels have its own among them."""
-    flags = ("backward", "summaries", "trees")
-    chosen = itertools.product(*((True,) if getattr(request, flag) else (False, True) for flag in flags))
-    return [replace(request, **dict(zip(flags, values))) for values in chosen]
+    flags = (request.backward, request.summaries, request.trees)
+    chosen = itertools.product(*((True,) if flag else (False, True) for flag in flags))
+    return [replace(request, backward=backward, summaries=summaries, trees=trees) for backward, summaries, trees in chosen]
 
 
 def get(request: Request) -> Loaded:

@@ -63,8 +63,7 @@ assert call.count_workspace_bytes(loaded.kernel) == 0
 call.run_on_gpu(loaded.kernel, [show(out)], [None], 0, 0, 78)
 print(json.dumps({"kinds": kinds, "before": before, "loads": fake.loads, "launches": fake.launches, "stream": fake.stream, "heads": fake.grid}))
 """)
-    # One for chains of tokens, and one for trees of them.
-    assert facts == {"kinds": [False, True, False], "before": [2, 0], "loads": 2, "launches": 2, "stream": 78, "heads": 2}
+    assert facts == {"kinds": [False, True, False], "before": [1, 0], "loads": 1, "launches": 2, "stream": 78, "heads": 2}
 
 
 def test_messages():
