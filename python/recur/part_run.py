@@ -417,7 +417,7 @@ class Run:
         """The same as `_makes_summary`, of cotangents. Those behind the last part are known, and are zero if nobody gives any."""
         own = self.part.own
         others_wait = self.is_dense and own.begins_inside and self.plan.processes.count > 1
-        is_zero = all(final is None for final in finals)
+        is_zero = all(final is None for final in finals) and not any(shape.needs for shape in self.shapes)
         return own.is_inside or (others_wait and is_zero)
 
     def _exchange_back(

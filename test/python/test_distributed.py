@@ -216,6 +216,27 @@ def test_each_exchange(name, way):
     run_processes(5, hold_otherwise, way, hold_against_one, name, split(5, 70, is_even=False))
 
 
+def hold_bytes(rank, count):
+    """What the process that sends most sends is what the model of the benchmark says."""
+    import several
+
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    own, inputs = [x.detach() for x in arrays], len(recurrence.declaration.inputs)
+    own = [x[:, 10 * rank : 10 * rank + 10].contiguous() if i < inputs else x for i, x in enumerate(own)]
+    sent = [0]
+    with several.counting(sent):
+        recurrence(*own, group=True)
+    most = torch.tensor(sent[0])
+    torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
+    _, heads, shapes = summary_calls.obtain(recurrence, own, False)
+    assert int(most) == several.predict_bytes(shapes, count, len(own[0]) * heads, False)["predicted bytes"] > 0
+
+
+@pytest.mark.parametrize("way", ["all-gather", "heads"])
+def test_each_exchange_sends_what_the_model_says(way):
+    run_processes(3, hold_otherwise, way, hold_bytes)
+
+
 @pytest.mark.parametrize("way", ["heads", "scan"])
 @pytest.mark.parametrize("count", [1, 8])
 def test_each_exchange_of_any_number_of_processes(count, way):

@@ -66,6 +66,14 @@ print(json.dumps({"kinds": kinds, "before": before, "loads": fake.loads, "launch
     assert facts == {"kinds": [False, True, False], "before": [1, 0], "loads": 1, "launches": 2, "stream": 78, "heads": 2}
 
 
+def test_kernels_for_trees_are_there_where_they_are_asked_for():
+    facts = run("""
+gdn.obtain(call.key, "sm_90a", trees=True).kernel.load_on_gpu()
+print(json.dumps([fake.loads, gdn.obtain(call.key, "sm_90a") is loaded]))
+""")
+    assert facts == [2, True]
+
+
 def test_messages():
     facts = run("""
 turned = arrays["k"].reshape(1, 5, 4, 2).transpose(0, 1, 3, 2)
