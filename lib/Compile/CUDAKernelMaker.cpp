@@ -47,14 +47,22 @@ static void fitStep(const GPUProfile &gpu, tile::KernelOp tiles, codegen::Interf
   tiles.setOccupancy(findOccupancy(gpu, launch, held ? held->countNumbers() : 0));
 }
 
-/// One CTA alone that holds states, which computes while memory rests, is slower than more of them that hold none.
-static bool stopHolding(const GPUProfile &gpu, tile::KernelOp kernel, CUDAPlan &plan) {
+/// One CTA alone that holds states, which computes while memory rests, is slower than more of them that hold none. A
+/// kernel for trees does as the one for chains does: sums of held states have another order, and a token that is tried
+/// has the bits of one that is taken.
+static bool stopHolding(const GPUProfile &gpu, mlir::ModuleOp tiles, tile::KernelOp kernel, CUDAPlan &plan) {
   if (!analysis::findHeldStates(kernel))
     return false;
-  kernel->setAttr(analysis::placesStatesAttribute, mlir::UnitAttr::get(kernel.getContext()));
-  if (codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName())) {
-    launch->sharedBytes = int64_t(*kernel.getShared());
-    fitStep(gpu, kernel, *launch);
+  SmallVector<StringRef> symbols{kernel.getSymName()};
+  if (plan.trees)
+    symbols = {plan.launches.front().symbol, plan.trees->symbol};
+  for (StringRef symbol : symbols) {
+    auto one = tiles.lookupSymbol<tile::KernelOp>(symbol);
+    one->setAttr(analysis::placesStatesAttribute, mlir::UnitAttr::get(one.getContext()));
+    if (codegen::InterfaceLaunch *launch = plan.findLaunch(symbol)) {
+      launch->sharedBytes = int64_t(*one.getShared());
+      fitStep(gpu, one, *launch);
+    }
   }
   return true;
 }
@@ -68,10 +76,8 @@ static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan,
       continue;
     codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName());
     int64_t occupancy = analysis::getOccupancy(kernel);
-    if (occupancy <= 2 && stopHolding(gpu, kernel, plan)) {
-      any = true;
-      continue;
-    }
+    if (occupancy <= 2 && stopHolding(gpu, tiles, kernel, plan))
+      return true; // a plan that holds states has no other kernels
     if (occupancy > 1) {
       kernel.setOccupancy(uint64_t(occupancy) - 1);
       if (launch && launch->teams)

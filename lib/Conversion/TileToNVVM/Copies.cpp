@@ -54,12 +54,7 @@ public:
     if (!inStrips(copy))
       t.deal(count(), [&](Value index) { copy({placeOf(index), address(index)}); });
   }
-  Value count() {
-    Value count = rows;
-    for (int64_t size : llvm::drop_begin(sizes))
-      count = t.multiply(count, size);
-    return count;
-  }
+  Count count() { return {t.multiply(rows, llvm::product_of(ArrayRef(sizes).drop_front())), llvm::product_of(sizes)}; }
   Type type() const { return neighbours > 1 ? Type(VectorType::get(neighbours, element)) : element; }
 
   void load() {
@@ -251,7 +246,8 @@ static void putPadding(TeamCode &t, const CallerArray &array, Value rows, const 
     auto neighbours = int64_t(std::min(mostNeighbours, uint64_t(last & -last)));
     sizes[size_t(dim)] = all - own;
     sizes.back() /= neighbours;
-    t.deal(t.multiply(rows, llvm::product_of(ArrayRef(sizes).drop_front())), [&](Value index) {
+    Count count(t.multiply(rows, llvm::product_of(ArrayRef(sizes).drop_front())), llvm::product_of(sizes));
+    t.deal(count, [&](Value index) {
       SmallVector<Index> at = t.takeApart(index, sizes);
       at.back() = Index(t.multiply(t.toValue(at.back()), neighbours));
       at[size_t(dim)] = Index(t.add(t.toValue(at[size_t(dim)]), own));
@@ -260,12 +256,12 @@ static void putPadding(TeamCode &t, const CallerArray &array, Value rows, const 
   }
 }
 
-/// Numbers move 16 bytes at a time, or as many as rows have.
+/// Numbers move 16 bytes at a time, or as many as rows have; one at a time where no thread has more than one.
 static void copyRows(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile,
                      llvm::function_ref<void(Copy)> run) {
   int64_t bytes = array.type.getElementBytes(), neighbours = countNeighbours(array);
   auto alone = [&] { run(Copy(t, array, first, rows, tile, 1)); };
-  if (neighbours == 1)
+  if (neighbours == 1 || llvm::product_of(commonSizes(array, tile)) <= t.threads)
     return alone();
   t.either(isAligned(t, array, neighbours * bytes), [&] { run(Copy(t, array, first, rows, tile, neighbours)); }, alone);
 }
@@ -273,7 +269,7 @@ static void copyRows(TeamCode &t, const CallerArray &array, Value first, Value r
 /// What an array that is absent gives.
 static void putZeros(TeamCode &t, Value rows, const Place &tile) {
   ArrayRef<int64_t> sizes = tile.type.getShape();
-  t.deal(t.multiply(rows, llvm::product_of(sizes.drop_front())),
+  t.deal({t.multiply(rows, llvm::product_of(sizes.drop_front())), llvm::product_of(sizes)},
          [&](Value index) { t.put(t.number(0), tile, t.takeApart(index, sizes)); });
 }
 
@@ -346,7 +342,7 @@ SmallVector<Value> AheadLoad::start(TeamCode &t, Value first, Value rows) {
     return {};
   }
   SmallVector<Value> held;
-  Value count = copy.count();
+  Value count = copy.count().value;
   for (int64_t i = 0; i < accesses; ++i) {
     Value index = t.add(t.thread, i * t.threads);
     Value counts = arith::AndIOp::create(t.builder, t.loc, condition, t.below(index, count));
@@ -370,7 +366,7 @@ void AheadLoad::finish(TeamCode &t, Value first, Value rows, ValueRange held, in
       condition,
       [&] {
         Copy copy(t, array, first, rows, tile, neighbours);
-        Value count = copy.count();
+        Value count = copy.count().value;
         for (auto [i, given] : llvm::enumerate(held)) {
           Value index = t.add(t.thread, int64_t(i) * t.threads);
           t.when(t.below(index, count), [&, given = given] { copy.write(index, given); });

@@ -33,6 +33,11 @@ struct Inputs {
 
 static int64_t countInRow(ArrayRef<int64_t> sizes) { return llvm::product_of(sizes.drop_front()); }
 
+/// The elements of so many rows of a nest.
+static Count countIn(TeamCode &t, Value rows, ArrayRef<int64_t> sizes) {
+  return {t.multiply(rows, countInRow(sizes)), llvm::product_of(sizes)};
+}
+
 /// Whether so many numbers of a tile can be taken at once along its last dimension.
 static bool isSideBySide(const Place &place, int64_t count) {
   TileType type = place.type;
@@ -137,9 +142,10 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
   // And code that is several thousand instructions long takes ptxas more time than its copies save anyone.
   constexpr int64_t mostInstructions = 384;
   bool isVeryLong = analysis::countInstructions(op.getBody()) > mostInstructions;
-  if (isVeryLong || !takesNeighbours(places, op.getDims(), result, few)) {
+  bool isOneEach = llvm::product_of(sizes) <= t.threads;
+  if (isVeryLong || isOneEach || !takesNeighbours(places, op.getDims(), result, few)) {
     t.dealInStep(
-        t.multiply(rows, countInRow(sizes)),
+        countIn(t, rows, sizes),
         isVeryLong ? 1
         : isLong   ? 2
                    : 4,
@@ -167,7 +173,7 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
     return at;
   };
   t.dealInStep(
-      t.multiply(rows, countInRow(pieces)), isLong ? 1 : 2, [&](Value index) { return map.read(placeOf(index)); },
+      countIn(t, rows, pieces), isLong ? 1 : 2, [&](Value index) { return map.read(placeOf(index)); },
       [&](Value index, ArrayRef<Value> given) { t.putNeighbours(given, result, placeOf(index)); });
 }
 
@@ -345,7 +351,7 @@ static void emitShift(TeamCode &t, ScanOp op, const Inputs &inputs, std::optiona
     return t.body(op.getBody(), arguments, at)[0];
   };
   int64_t count = llvm::product_of(columns);
-  t.deal(t.multiply(rows, count), [&](Value index) {
+  t.deal({t.multiply(rows, count), all.type.getSize(0) * count}, [&](Value index) {
     Value step = t.divide(index, count);
     SmallVector<Index> outer = columns.empty() ? SmallVector<Index>() : t.takeApart(t.remainder(index, count), columns);
     SmallVector<Index> at{op.getReverse() ? t.subtract(t.add(rows, -1), step) : step};
@@ -522,7 +528,8 @@ static bool emitMovingSum(TeamCode &t, ReduceOp op, ArrayRef<Place> places, cons
                         [&](auto own) { return own.value() == 0 && places[input].type.getSize(own.index()) != 1; });
   };
   Value blocks = t.divide(t.add(rows, atOnce - 1), atOnce);
-  t.deal(t.multiply(blocks, sizes[2]), [&](Value item) {
+  int64_t mostBlocks = llvm::divideCeil(sizes[0], atOnce);
+  t.deal({t.multiply(blocks, sizes[2]), mostBlocks * sizes[2]}, [&](Value item) {
     Value row = t.multiply(t.divide(item, sizes[2]), atOnce);
     Index column(t.remainder(item, sizes[2]));
     // Carried are the sums, and what the rows but the last one have of the next step.
@@ -599,14 +606,14 @@ void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Pl
     Value isFirst = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, t.lane, t.constant(0));
     t.when(isFirst, [&] { t.put(total, result, to); });
   };
-  Value count = t.multiply(rows, countInRow(result.type.getShape()));
-  byWarps ? t.dealToWarps(count, sum) : t.deal(count, sum);
+  Count count = countIn(t, rows, result.type.getShape());
+  byWarps ? t.dealToWarps(count.value, sum) : t.deal(count, sum);
 }
 
 void nvvm::emitTranspose(TeamCode &t, const Place &source, Value rows, const Place &result) {
   ArrayRef<int64_t> sizes = source.type.getShape();
   t.dealInStep(
-      t.multiply(rows, sizes[1]), 4,
+      countIn(t, rows, sizes), 4,
       [&](Value index) { return SmallVector<Value>{t.get(source, t.takeApart(index, sizes))}; },
       [&](Value index, ArrayRef<Value> element) {
         SmallVector<Index> at = t.takeApart(index, sizes);

@@ -1,4 +1,5 @@
 #include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/TileToNVVM/InlinePTX.h"
 #include "Conversion/ToLLVM/Code.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -50,7 +51,7 @@ Value TeamCode::add(Value a, Value b) { return arith::AddIOp::create(builder, lo
 Value TeamCode::add(Value a, int64_t b) { return b ? add(a, constant(b)) : a; }
 Value TeamCode::subtract(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
 Value TeamCode::multiply(Value a, int64_t b) {
-  return b == 1 ? a : arith::MulIOp::create(builder, loc, a, constant(b)).getResult();
+  return b == 1 ? a : builder.createOrFold<arith::MulIOp>(loc, a, constant(b));
 }
 Value TeamCode::divide(Value a, int64_t b) {
   return b == 1 ? a : arith::DivUIOp::create(builder, loc, a, constant(b)).getResult();
@@ -62,7 +63,7 @@ Value TeamCode::below(Value a, Value b) { return arith::CmpIOp::create(builder, 
 Value TeamCode::toValue(Index index) {
   return index.value ? add(index.value, index.constant) : constant(index.constant);
 }
-Value TeamCode::narrow(Value wide) { return arith::TruncIOp::create(builder, loc, builder.getI32Type(), wide); }
+Value TeamCode::narrow(Value wide) { return builder.createOrFold<arith::TruncIOp>(loc, builder.getI32Type(), wide); }
 Value TeamCode::widen(Value narrow) { return arith::ExtSIOp::create(builder, loc, builder.getI64Type(), narrow); }
 Value TeamCode::multiplyWide(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
 Value TeamCode::addWide(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
@@ -202,14 +203,28 @@ Value TeamCode::choose(Value condition, llvm::function_ref<Value()> make, Value 
 
 void TeamCode::when(Value condition, llvm::function_ref<void()> body) { buildChoice(builder, loc, condition, body); }
 
-void TeamCode::dealInStep(Value count, int64_t inStep, llvm::function_ref<SmallVector<Value>(Value)> read,
+void TeamCode::loopOverOwn(const Count &count, int64_t atOnce, Body body) {
+  bool isOneRound = count.atMost && *count.atMost <= atOnce * threads;
+  if (!isOneRound)
+    return loop(thread, count.value, atOnce * threads, body);
+  Value own = forget(*this, thread);
+  if (getConstantIntValue(count.value).value_or(0) >= threads)
+    return body(own);
+  when(below(own, count.value), [&] { body(own); });
+}
+
+void TeamCode::deal(const Count &count, Body body) { loopOverOwn(count, 1, body); }
+
+void TeamCode::dealInStep(const Count &count, int64_t inStep, llvm::function_ref<SmallVector<Value>(Value)> read,
                           llvm::function_ref<void(Value, ArrayRef<Value>)> write) {
-  loop(thread, count, inStep * threads, [&](Value first) {
+  if (count.atMost) // no thread has more than these
+    inStep = std::clamp<int64_t>(llvm::divideCeil(*count.atMost, threads), 1, inStep);
+  loopOverOwn(count, inStep, [&](Value first) {
     SmallVector<Value> indices{first}, isThere{Value()};
     SmallVector<SmallVector<Value>> known{read(first)};
     for (int64_t i = 1; i < inStep; ++i) {
       indices.push_back(add(first, i * threads));
-      isThere.push_back(below(indices[i], count));
+      isThere.push_back(below(indices[i], count.value));
       known.push_back(read(select(isThere[i], indices[i], first))); // again its own, which no other thread writes
     }
     write(first, known[0]);
@@ -219,14 +234,18 @@ void TeamCode::dealInStep(Value count, int64_t inStep, llvm::function_ref<SmallV
 }
 
 SmallVector<Index> TeamCode::takeApart(Value index, ArrayRef<int64_t> sizes) {
-  SmallVector<Index> at(sizes.size());
+  SmallVector<Index> at(sizes.size(), Index(0));
+  int64_t outer = llvm::product_of(sizes);
   for (size_t dim = sizes.size(); dim-- > 0;) {
-    if (dim > 0 && sizes[dim] != 1) {
-      at[dim] = remainder(index, sizes[dim]);
-      index = divide(index, sizes[dim]);
-    } else {
-      at[dim] = dim == 0 ? Index(index) : Index(0);
+    outer /= sizes[dim];
+    if (sizes[dim] == 1)
+      continue;
+    if (outer == 1) {
+      at[dim] = Index(index);
+      break;
     }
+    at[dim] = remainder(index, sizes[dim]);
+    index = divide(index, sizes[dim]);
   }
   return at;
 }

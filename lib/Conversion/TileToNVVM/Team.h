@@ -53,6 +53,14 @@ struct Index {
   int64_t constant;
 };
 
+/// How many indices a team shares out, and how many that may be at most where this is known.
+struct Count {
+  Count(mlir::Value value) : value(value), atMost(mlir::getConstantIntValue(value)) {}
+  Count(mlir::Value value, int64_t atMost) : value(value), atMost(atMost) {}
+  mlir::Value value;
+  std::optional<int64_t> atMost;
+};
+
 class TeamCode {
 public:
   TeamCode(mlir::OpBuilder &builder, mlir::Location loc, int64_t threads, const GPUProfile &gpu)
@@ -120,15 +128,17 @@ public:
   /// Runs one of two pieces of code.
   void either(mlir::Value condition, llvm::function_ref<void()> first, llvm::function_ref<void()> second);
   /// Calls the body for each index below `count`, on one thread each.
-  void deal(mlir::Value count, Body body) { loop(thread, count, threads, body); }
-  /// The same, with `count` of a thread's indices in step: all of them are read before the first is written, so that a
+  void deal(const Count &count, Body body);
+  /// The same, with `inStep` of a thread's indices in step: all of them are read before the first is written, so that a
   /// thread waits once for memory and not once for each. `read` gives what `write` takes.
-  void dealInStep(mlir::Value count, int64_t inStep,
+  void dealInStep(const Count &count, int64_t inStep,
                   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value)> read,
                   llvm::function_ref<void(mlir::Value, llvm::ArrayRef<mlir::Value>)> write);
   /// On one warp each.
   void dealToWarps(mlir::Value count, Body body) { loop(warp, count, warps(), body); }
-  /// An index of a nest taken apart, the last dimension fastest.
+  /// Calls the body for each index that a thread has, of which it takes so many at once.
+  void loopOverOwn(const Count &count, int64_t atOnce, Body body);
+  /// An index below the product of the sizes taken apart, the last dimension fastest.
   llvm::SmallVector<Index> takeApart(mlir::Value index, llvm::ArrayRef<int64_t> sizes);
 
   /// What all lanes of the warp give, combined, or those of each group of so many neighbouring lanes, a power of two.

@@ -8,14 +8,19 @@
 // CHECK: nvvm.read.ptx.sreg.ctaid.x
 // Where a packed sequence begins, and how many tokens it has.
 // CHECK: scf.if %{{.*}} -> (i64, i64, i1)
-// An absent array gives zeros; elements are dealt out to threads, several of them in step.
+// An absent array gives zeros. A thread has one element at most: it needs no loop, and takes no several at once.
+// CHECK: llvm.icmp "ne"
 // CHECK: scf.if
-// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1024_i32
+// CHECK-NOT: scf.for
+// CHECK: %[[THERE:.*]] = arith.cmpi slt, %{{.*}}, %c16_i32
+// CHECK-NOT: scf.for
+// CHECK: scf.if %[[THERE]]
+// CHECK-NOT: scf.for
 // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
 // CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<3>
 // CHECK: } else {
 // CHECK-NOT: nvvm.barrier
-// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c128_i32
+// CHECK-NOT: scf.for
 // What is read was written by others.
 // CHECK: nvvm.barrier
 // CHECK: scf.if
@@ -30,6 +35,24 @@ tile.kernel @twice required 1 workspace 0 threads 128 shared 64 {
   %t = tile.alloc at 0 : !tile.tile<1x16xf32, shared, [16, 1]>
   tile.load %x[%zero] rows %one into %t : !tile.tile<?x16xf32, global> into !tile.tile<1x16xf32, shared, [16, 1]>
   tile.store %t rows %one to %y[%zero] : !tile.tile<1x16xf32, shared, [16, 1]> to !tile.tile<?x16xf32, global>
+}
+
+// Where a thread has more of them it goes over them, and asks for eight before it has the first; never for more than it has.
+// CHECK-LABEL: llvm.func @long
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1024_i32
+// CHECK-COUNT-8: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// CHECK-NOT: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// CHECK: nvvm.barrier
+// CHECK-NOT: scf.for
+// CHECK-COUNT-3: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// CHECK-NOT: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+tile.kernel @long required 1 workspace 0 threads 128 shared 7200 {
+^bb0(%x: !tile.tile<?x3xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %all = tile.alloc at 0 : !tile.tile<500x3xf32, shared, [3, 1]>
+  tile.load %x[%zero] rows %tokens into %all : !tile.tile<?x3xf32, global> into !tile.tile<500x3xf32, shared, [3, 1]>
+  %some = tile.alloc at 0 : !tile.tile<100x3xf32, shared, [3, 1]>
+  tile.load %x[%zero] rows %tokens into %some : !tile.tile<?x3xf32, global> into !tile.tile<100x3xf32, shared, [3, 1]>
 }
 
 // Numbers move 16 bytes at a time, where the caller's rows allow that.
