@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 26
+#define RECUR_ABI_VERSION 27
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -158,6 +158,10 @@ typedef struct recur_launch_info {
    * one after another, or, where chunks go one behind another, a part of one head of a sequence after another. Null:
    * there is none, and some CTAs may find nothing to do. */
   const char *listed;
+
+  /* Of a kernel that goes from token to token with its states in registers: so many CTAs have a head, each with some of
+   * the values of its states. 0: a CTA has whole heads. */
+  int32_t state_parts;
 } recur_launch_info;
 
 typedef struct recur_kernel_info {

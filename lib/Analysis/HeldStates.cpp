@@ -1,4 +1,5 @@
 #include "Analysis/HeldStates.h"
+#include "Analysis/StateParts.h"
 #include "Analysis/WholeTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -77,7 +78,7 @@ class HeldFinder {
 public:
   HeldFinder(KernelOp kernel, scf::ForOp loop) : kernel(kernel) {
     held.loop = loop;
-    held.warps = int64_t(*kernel.getThreads()) / (heldLanesAcross * heldLanesAlong);
+    held.warps = getStateParts(kernel) * int64_t(*kernel.getThreads()) / (heldLanesAcross * heldLanesAlong);
   }
   std::optional<HeldStates> find();
 
@@ -497,6 +498,7 @@ std::optional<HeldStates> HeldFinder::find() {
   findNumbers();
   placeWhatIsRead();
   findFreed();
+  held.rows = findTokenRows(kernel, held.loop, held.ops, held.moveDown(int64_t(kernel.getShared().value_or(0))));
   return std::move(held);
 }
 

@@ -5,6 +5,7 @@
 // lanes of a warp. So a token's read of the state ends in a few exchanges between lanes, and what it leaves, a number
 // for each index along, is where the change of the state wants it. Such numbers stay in registers, too.
 #pragma once
+#include "Analysis/TokenRows.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
@@ -18,8 +19,8 @@ enum class HeldForm { Same, Along, Across };
 constexpr int64_t heldLanesAcross = 8, heldLanesAlong = 4;
 
 struct HeldStates {
-  mlir::scf::ForOp loop; // over tokens
-  int64_t warps;
+  mlir::scf::ForOp loop;                         // over tokens
+  int64_t warps;                                 // of all CTAs that have a head
   llvm::MapVector<mlir::Value, int64_t> states;  // the free dimension of each
   llvm::DenseMap<mlir::Value, HeldForm> numbers; // small tiles in registers
   llvm::DenseSet<mlir::Value> placed;            // those of them that lie in their places besides
@@ -47,6 +48,9 @@ struct HeldStates {
       moved -= end <= offset ? end - begin : 0;
     return moved;
   }
+  TokenRows rows; // behind all tiles
+  /// Of so much that the plan has.
+  int64_t countShared(int64_t bytes) const { return rows.tokens ? rows.end : moveDown(bytes); }
 };
 
 /// On a kernel, that its states lie in their places and threads hold none: beside them registers would not do.

@@ -151,6 +151,8 @@ static std::string describeCTAs(const codegen::InterfaceLaunch &launch) {
     return "each chunk of each head";
   if (launch.parts > 1)
     return fmt::format("each of {} parts of each head of each sequence", launch.parts);
+  if (launch.stateParts)
+    return fmt::format("each of {} parts of the states of each head of each sequence", launch.stateParts);
   return "each head of each sequence";
 }
 

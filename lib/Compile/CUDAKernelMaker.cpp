@@ -1,6 +1,7 @@
 #include "Compile/CUDAKernelMaker.h"
 #include "Analysis/Crowd.h"
 #include "Analysis/HeldStates.h"
+#include "Analysis/StateParts.h"
 #include "Analysis/Trees.h"
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/NVPTX/Assembler.h"
@@ -43,23 +44,52 @@ static int64_t findOccupancy(const GPUProfile &gpu, const codegen::InterfaceLaun
 static void fitStep(const GPUProfile &gpu, tile::KernelOp tiles, codegen::InterfaceLaunch &launch) {
   std::optional<analysis::HeldStates> held = analysis::findHeldStates(tiles);
   if (held)
-    launch.sharedBytes = held->moveDown(launch.sharedBytes);
+    launch.sharedBytes = held->countShared(launch.sharedBytes);
   tiles.setOccupancy(findOccupancy(gpu, launch, held ? held->countNumbers() : 0));
 }
 
-/// One CTA alone that holds states, which computes while memory rests, is slower than more of them that hold none. A
-/// kernel for trees does as the one for chains does: sums of held states have another order, and a token that is tried
-/// has the bits of one that is taken.
-static bool stopHolding(const GPUProfile &gpu, mlir::ModuleOp tiles, tile::KernelOp kernel, CUDAPlan &plan) {
-  if (!analysis::findHeldStates(kernel))
+static void setParts(tile::KernelOp tiles, codegen::InterfaceLaunch &launch, int64_t parts) {
+  launch.threads = launch.threads * analysis::getStateParts(tiles) / parts;
+  launch.stateParts = parts == 1 ? 0 : parts;
+  tiles.setThreads(uint64_t(launch.threads));
+  tiles->setAttr(analysis::statePartsAttribute,
+                 mlir::IntegerAttr::get(mlir::IntegerType::get(tiles.getContext(), 64), parts));
+}
+
+/// Two CTAs for a head, where neither needs anything of the other: while one waits for memory or for its warps, others
+/// compute.
+static void partStates(tile::KernelOp tiles, codegen::InterfaceLaunch &launch) {
+  constexpr int64_t parts = 2, fewestThreads = 128;
+  std::optional<analysis::HeldStates> held = analysis::findHeldStates(tiles);
+  if (held && launch.threads >= parts * fewestThreads && analysis::haveParts(tiles, *held))
+    setParts(tiles, launch, parts);
+}
+
+/// Where threads hold states beside too few registers, rows first come token by token. One CTA alone that holds states,
+/// which computes while memory rests, is slower than more of them that hold none; but of CTAs that have parts of heads
+/// one fewer does little. A kernel for trees holds states where the one for chains does: sums of held states have
+/// another order, and a token that is tried has the bits of one that is taken.
+static bool holdLess(const GPUProfile &gpu, mlir::ModuleOp tiles, tile::KernelOp kernel, CUDAPlan &plan) {
+  constexpr int64_t fewest = 2;
+  std::optional<analysis::HeldStates> held = analysis::findHeldStates(kernel);
+  int64_t occupancy = analysis::getOccupancy(kernel);
+  if (!held || occupancy > fewest * analysis::getStateParts(kernel) || (!held->rows.tokens && occupancy > fewest))
     return false;
+  auto unit = mlir::UnitAttr::get(kernel.getContext());
+  if (held->rows.tokens) {
+    kernel->setAttr(analysis::tokenByTokenAttribute, unit);
+    if (codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName()))
+      launch->sharedBytes = held->moveDown(int64_t(*kernel.getShared()));
+    return true;
+  }
   SmallVector<StringRef> symbols{kernel.getSymName()};
   if (plan.trees)
     symbols = {plan.launches.front().symbol, plan.trees->symbol};
   for (StringRef symbol : symbols) {
     auto one = tiles.lookupSymbol<tile::KernelOp>(symbol);
-    one->setAttr(analysis::placesStatesAttribute, mlir::UnitAttr::get(one.getContext()));
+    one->setAttr(analysis::placesStatesAttribute, unit);
     if (codegen::InterfaceLaunch *launch = plan.findLaunch(symbol)) {
+      setParts(one, *launch, 1);
       launch->sharedBytes = int64_t(*one.getShared());
       fitStep(gpu, one, *launch);
     }
@@ -76,7 +106,7 @@ static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan,
       continue;
     codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName());
     int64_t occupancy = analysis::getOccupancy(kernel);
-    if (occupancy <= 2 && stopHolding(gpu, tiles, kernel, plan))
+    if (holdLess(gpu, tiles, kernel, plan))
       return true; // a plan that holds states has no other kernels
     if (occupancy > 1) {
       kernel.setOccupancy(uint64_t(occupancy) - 1);
@@ -161,6 +191,8 @@ Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
     kernels->lowering.reset(); // which takes what lowering says for itself
     for (auto [tiles, launch] : zip(kernel.tiles->getOps<tile::KernelOp>(), kernel.plan.launches)) {
       tiles.setInTurn(kernel.isInTurn);
+      if (kernel.isStep)
+        partStates(tiles, launch);
       if (kernel.isStep)
         fitStep(*pipeline.target.gpu, tiles, launch);
     }

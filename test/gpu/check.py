@@ -42,7 +42,7 @@ class LaunchInfo(ctypes.Structure):
                 ("workspace_bytes", ctypes.c_int64), ("parts", ctypes.c_int32), ("chunks_are_apart", ctypes.c_int32),
                 ("arrays", ctypes.POINTER(LaunchArray)), ("array_count", ctypes.c_int32), ("teams", ctypes.c_int32),
                 ("awaits", ctypes.c_int32), ("cost", ctypes.c_float), ("cuts", ctypes.c_int32), ("bounds", ctypes.c_int32),
-                ("listed", ctypes.c_char_p)]
+                ("listed", ctypes.c_char_p), ("state_parts", ctypes.c_int32)]
 
 
 class LeftInfo(ctypes.Structure):
@@ -166,6 +166,7 @@ class Case:
         launches, left = (LaunchInfo * len(given["launches"]))(), (LeftInfo * len(given["left"]))()
         for launch, words in zip(launches, given["launches"]):
             launch.symbol, launch.threads, launch.shared_bytes = words["symbol"].encode(), words["threads"], words["shared"]
+            launch.state_parts = words["state_parts"]
             if left:
                 own = (LaunchArray * len(words["arrays"]))(*(LaunchArray(*numbers) for numbers in words["arrays"]))
                 self.kept.append(own)

@@ -22,7 +22,8 @@ static_assert(offsetof(recur_launch_info, threads) == 8 && offsetof(recur_launch
               offsetof(recur_launch_info, parts) == 24 && offsetof(recur_launch_info, arrays) == 32 &&
               offsetof(recur_launch_info, array_count) == 40 && offsetof(recur_launch_info, cost) == 52 &&
               offsetof(recur_launch_info, cuts) == 56 && offsetof(recur_launch_info, bounds) == 60 &&
-              offsetof(recur_launch_info, listed) == 64 && sizeof(recur_launch_info) == 72);
+              offsetof(recur_launch_info, listed) == 64 && offsetof(recur_launch_info, state_parts) == 72 &&
+              sizeof(recur_launch_info) == 80);
 static_assert(offsetof(recur_launch_array, part_size) == 8 && sizeof(recur_launch_array) == 24);
 static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_left_info, shape) == 16 &&
               sizeof(recur_left_info) == 32);
@@ -166,7 +167,7 @@ Constant *DescriptorWriter::makeLaunch(const InterfaceLaunch &launch) {
                      int64(launch.workspaceBytes), int32(launch.parts), int32(launch.chunksAreApart), makeTable(arrays),
                      int32(arrays.size()), int32(launch.teams), int32(launch.awaits), float32(launch.cost),
                      int32(launch.cuts), int32(launch.bounds),
-                     launch.listed.empty() ? null() : makeString(launch.listed)});
+                     launch.listed.empty() ? null() : makeString(launch.listed), int32(launch.stateParts)});
 }
 
 Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {

@@ -56,6 +56,7 @@ struct InterfaceLaunch {
   bool cuts = false;       // several CTAs can deal out a sequence's chunks; with a workspace, where summaries lie
   bool bounds = false;     // all that it leaves is for a launch that is cut
   std::string listed = {}; // the symbol of the same by a list of the chunks of packed sequences; empty: none
+  int64_t stateParts = 0;  // CTAs that have a part of a head's states each; 0: a CTA has whole heads
 };
 
 /// A recur_left_info.

@@ -47,6 +47,8 @@ static json::Array printLaunches(const InterfaceKernel &kernel) {
       own["bounds"] = true;
     if (!launch.listed.empty())
       own["listed"] = launch.listed; // of packed sequences
+    if (launch.stateParts)
+      own["state_parts"] = launch.stateParts; // CTAs of a head
     if (kernel.plan == RECUR_PLAN_STEP && !launch.arrays.empty())
       own["keeps_states"] = true; // before every token
     launches.push_back(std::move(own));

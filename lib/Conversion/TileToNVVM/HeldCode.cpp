@@ -16,17 +16,21 @@ using recur::analysis::findOnlyDim;
 using recur::analysis::getWholeTile;
 using recur::analysis::HeldForm;
 using recur::analysis::heldLanesAcross;
+using recur::analysis::heldLanesAlong;
 
 static int64_t countElements(Value tile) { return llvm::product_of(tileOf(tile).getShape()); }
 
-void HeldCode::begin() {
+void HeldCode::begin(Value part) {
   entry = t.builder.getInsertionBlock();
+  if (held.warps > t.warps())
+    blockOfPart = t.multiply(part, t.warps() * heldLanesAlong);
   own = findThread(t.thread);
 }
 
 HeldCode::ThreadPlace HeldCode::findThread(Value thread) const {
   // Warps are blocks of heldLanesAlong.
-  return {thread, t.remainder(thread, heldLanesAcross), t.divide(thread, heldLanesAcross)};
+  Value along = t.divide(thread, heldLanesAcross);
+  return {thread, t.remainder(thread, heldLanesAcross), blockOfPart ? t.add(along, blockOfPart) : along};
 }
 
 bool HeldCode::isState(Value tile) const { return held.states.contains(getWholeTile(tile)); }
@@ -222,7 +226,9 @@ HeldCode::Numbers HeldCode::readRow(Value tile, int64_t row, HeldForm form, cons
 
 /// Of threads that have the same numbers, the one that writes them.
 Value HeldCode::isFirst(HeldForm form) {
-  Value other = form == HeldForm::Same ? own.thread : form == HeldForm::Along ? own.across : own.along;
+  Value other = form == HeldForm::Same    ? own.thread
+                : form == HeldForm::Along ? own.across
+                                          : t.divide(own.thread, heldLanesAcross);
   return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, other, t.constant(0));
 }
 

@@ -15,8 +15,8 @@ struct HeldKernel {
 class HeldCode {
 public:
   HeldCode(TeamCode &team, const analysis::HeldStates &held) : t(team), held(held) {}
-  /// At the beginning of the kernel.
-  void begin();
+  /// At the beginning of the kernel, of which the CTA has a part.
+  void begin(mlir::Value part);
 
   bool isState(mlir::Value tile) const;
   bool takes(mlir::Operation *op) const { return held.ops.contains(op); }
@@ -69,6 +69,7 @@ private:
 
   TeamCode &t;
   const analysis::HeldStates &held;
+  mlir::Value blockOfPart;                        // the part's first block along; null where a CTA has whole states
   ThreadPlace own;                                // as known from the beginning of the kernel
   mlir::Block *entry = nullptr;                   // where states have their variables
   llvm::DenseMap<mlir::Value, Numbers> variables; // of states

@@ -16,7 +16,7 @@ void KernelLowering::findUnitAnew() {
   if (goesFromUnitToUnit)
     setUnitAgain();
   else
-    setUnit(forget(NVVM::BlockIdXOp::create(builder, kernel.getLoc(), builder.getI32Type())));
+    setUnit(forget(findUnitOfGrid()));
 }
 
 Value KernelLowering::keepsIntervals() {

@@ -1,8 +1,8 @@
 // One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops,
 // CallerArrays.cpp where arrays begin, PackedUnits.cpp which packed sequence a CTA has, TeamRounds.cpp what teams have
 // in a round, Loops.cpp the loops over chunks with the loads that they begin with,
-// Replay.cpp tokens that are gone over again, Trees.cpp those that are tried as a tree, HeldCode.cpp states that
-// threads hold.
+// TokenRows.cpp the loop over tokens whose rows lie in shared memory several at once, Replay.cpp tokens that are gone
+// over again, Trees.cpp those that are tried as a tree, HeldCode.cpp states that threads hold.
 #pragma once
 #include "ABI/LaunchWords.h"
 #include "Analysis/ChainSummary.h"
@@ -11,6 +11,7 @@
 #include "Analysis/KernelGPU.h"
 #include "Analysis/PackedLists.h"
 #include "Analysis/StateChain.h"
+#include "Analysis/StateParts.h"
 #include "Analysis/Trees.h"
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
@@ -73,6 +74,8 @@ public:
 private:
   void beginFunction();
   mlir::Value findUnit();
+  /// The unit that the CTA's place in the grid says; neighbours have parts of one unit's states.
+  mlir::Value findUnitOfGrid();
   /// The chunk and the unit that the team has in a round.
   struct Turn {
     mlir::Value chunk, unit;
@@ -243,6 +246,21 @@ private:
   Dealt dealToTeams(mlir::scf::ParallelOp op);
   mlir::Value wideNumber(mlir::Value index);
   mlir::LogicalResult lowerChunks(mlir::scf::ForOp op);
+  /// TokenRows.cpp, where states are held. Rows of so many tokens come at once, from a token on; what is made of them
+  /// is made of all. Then each token has its own.
+  struct TokenBlock {
+    mlir::Value first, stop;
+  };
+  TokenBlock findTokenBlock(mlir::Value first);
+  /// The first of them are on their way before the states are asked for.
+  void startTokenRows();
+  void startTokenRows(const TokenBlock &block);
+  mlir::LogicalResult finishTokenRows(const TokenBlock &block);
+  mlir::LogicalResult lowerTokens(mlir::scf::ForOp op);
+  mlir::LogicalResult lowerToken(mlir::scf::ForOp loop, mlir::Value row);
+  /// At the end of a token: a barrier, unless its threads have met nowhere that the next one's would.
+  void endToken();
+  void placeRow(const analysis::TokenRows::Row &row, mlir::Value record);
   /// A load that a loop begins with, and where its registers are among all.
   struct Ahead {
     tile::LoadOp op;
@@ -347,6 +365,14 @@ private:
   std::optional<analysis::RowPass> rowPass;
   std::optional<analysis::HeldStates> heldStates;
   std::unique_ptr<HeldCode> held;
+  struct StartedRow {
+    CallerArray array;
+    Place place;
+    AheadLoad load;
+    llvm::SmallVector<mlir::Value> held;
+  };
+  std::vector<StartedRow> startedRows;
+  std::optional<TokenBlock> firstBlock;
   bool mayHaveList;                      // of chunks
   mlir::Value list, hasList, listsChunk; // whether there is one, and then whether the CTA has a chunk of it
   mlir::Value ownChunk;                  // where it is the CTA's

@@ -413,6 +413,8 @@ LogicalResult KernelLowering::lowerBody(Block &body, std::vector<Ahead> &ahead, 
 
 /// The loop over chunks. What the next chunk begins with is on its way while this one is computed.
 LogicalResult KernelLowering::lowerChunks(scf::ForOp op) {
+  if (heldStates && heldStates->rows.tokens)
+    return lowerTokens(op);
   std::vector<Ahead> ahead;
   if (!kernel.getInTurn())
     ahead = findLoadsAhead(*op.getBody(), /*areFree=*/false);

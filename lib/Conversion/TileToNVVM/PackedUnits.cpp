@@ -39,10 +39,15 @@ KernelLowering::Entry KernelLowering::findEntry(Value number) {
           arith::RemUIOp::create(builder, loc, number, heads), isThere};
 }
 
+Value KernelLowering::findUnitOfGrid() {
+  Value column = NVVM::BlockIdXOp::create(builder, kernel.getLoc(), builder.getI32Type());
+  return team.divide(column, analysis::getStateParts(kernel));
+}
+
 Value KernelLowering::findOwnUnit() {
   Location loc = kernel.getLoc();
   Type narrow = builder.getI32Type(), bit = builder.getI1Type();
-  Value own = NVVM::BlockIdXOp::create(builder, loc, narrow);
+  Value own = findUnitOfGrid();
   if (!mayHaveList)
     return own;
   auto choice = scf::IfOp::create(builder, loc, TypeRange{narrow, narrow, bit}, hasList, /*withElseRegion=*/true);

@@ -169,8 +169,6 @@ void KernelLowering::beginFunction() {
   if (kernel.getTeams())
     team.beginAmongTeams(int64_t(*kernel.getTeams()));
   threadOfKernel = team.thread;
-  if (held)
-    held->begin();
   team.isRounded = llvm::any_of(kernel.getBody().front().getArguments().drop_back(), [](BlockArgument array) {
     return cast<TileType>(array.getType()).getElementBytes() == 2;
   });
@@ -183,6 +181,9 @@ void KernelLowering::beginFunction() {
     shared = team.offset(shared, team.multiply(team.ownTeam, int64_t(*kernel.getShared())), byte);
   }
   part = NVVM::BlockIdZOp::create(builder, loc, builder.getI32Type());
+  if (held)
+    held->begin(
+        team.remainder(NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type()), analysis::getStateParts(kernel)));
   Value offsets = word(abi::OffsetsWord, pointer), null = LLVM::ZeroOp::create(builder, loc, pointer);
   isPacked = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, offsets, null);
   if (goesFromUnitToUnit)
@@ -373,9 +374,10 @@ bool recur::conversion::nvvm::isWritten(Operation *op, Value tile) {
 
 void KernelLowering::order(ArrayRef<Operation *> ops) {
   SmallVector<Access> accesses;
+  auto isHeld = [&](Value tile) { return held && held->isState(tile); };
   for (Operation *op : ops)
     for (Value operand : op->getOperands())
-      if (auto found = extents.find(operand); found != extents.end()) {
+      if (auto found = extents.find(operand); found != extents.end() && !isHeld(operand)) {
         Access &access = accesses.emplace_back(found->second);
         access.isWrite = isWritten(op, operand);
         // Arrays that are read may be any that are written; of these each is another one.
@@ -441,6 +443,9 @@ LogicalResult KernelLowering::allocate(AllocOp op) {
 void KernelLowering::view(ViewOp op) {
   Place source = place(op.getSource());
   TileType type = op.getResult().getType();
+  if (source.type.getElementType() != tileOf(op.getSource()).getElementType()) // a row as it is in the array
+    type = TileType::get(type.getContext(), type.getShape(), source.type.getElementType(), type.getMemory(),
+                         type.getStrides(), type.getSwizzle());
   Value pointer = source.pointer;
   auto offset = int64_t(op.getOffset());
   if (op.getRow())
@@ -492,6 +497,7 @@ LogicalResult KernelLowering::checkTypes(Operation *op) {
 bool KernelLowering::lowerHeld(Operation *op) {
   auto isStateOf = [&](auto own) { return held->isState(own.getTile()); };
   if (auto load = dyn_cast<LoadOp>(op); load && isStateOf(load)) {
+    startTokenRows();
     forgetThread();
     held->load(load.getTile(), arrayOf(load.getArray()), value(load.getFirst()));
     return true;

@@ -135,7 +135,7 @@ CallerArray KernelLowering::findForkArray(StoreOp kept, Value row) {
     int64_t elements = llvm::product_of(tileOf(state).getShape().drop_front());
     rowBytes += int64_t(llvm::alignTo(uint64_t(elements) * sizeof(float), abi::workspaceAlignment));
   }
-  Value unit = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+  Value unit = findUnitOfGrid();
   Value address = team.addWide(word(abi::WorkspaceWord, word64), word(abi::TreeOffsetWord, word64));
   address = team.addWide(address, team.multiplyWide(team.widen(unit), word(abi::WorkspaceStrideWord, word64)));
   address = team.addWide(address, team.addWide(team.multiplyWide(team.widen(row), wide(rowBytes)), wide(offset)));

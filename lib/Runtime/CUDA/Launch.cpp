@@ -149,9 +149,18 @@ bool recur::runtime::isOnDevice(const CUDALibrary &cuda, const void *data) {
          type == deviceMemory;
 }
 
+/// The most CTAs that have a head together.
+static int64_t countStateParts(const recur_recurrence &recurrence) {
+  int64_t most = 1;
+  for (int32_t i = 0; i < recurrence.kernel_count; ++i)
+    for (int32_t j = 0; j < recurrence.kernels[i].launch_count; ++j)
+      most = larger(most, recurrence.kernels[i].launches[j].state_parts);
+  return most;
+}
+
 recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &resolved) {
   const char *name = resolved.recurrence->name;
-  if (int64_t units = resolved.sequences * resolved.heads; units > INT32_MAX)
+  if (int64_t units = resolved.sequences * resolved.heads; units > INT32_MAX / countStateParts(*resolved.recurrence))
     return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", name, (long long)units);
   for (int32_t i = 0; i < resolved.argumentCount + resolved.keptCount; ++i) {
     const Argument &argument = resolved.arguments[i];
@@ -538,6 +547,8 @@ recur_status Launcher::run(int32_t number) {
                          resolved.call->stream,
                          &early,
                          isAwaited ? 1u : 0u};
+  if (launch.state_parts) // neighbours, which read the same rows
+    config.grid[0] *= unsigned(launch.state_parts);
   if (beside.teams) {
     config.grid[0] = unsigned((beside.teams + beside.teamsOfCTA - 1) / beside.teamsOfCTA);
     config.grid[1] = 1;

@@ -3,13 +3,20 @@
 // A state of 64 by 64 is 16 numbers of each of 256 threads, from the load to the store: nothing of it lies in shared
 // memory. Of two rows of the state a thread has 8 columns, so a read is 16 multiplications and 2 sums over 8 lanes, each
 // of 3 exchanges; a token has two reads and a product of two vectors of keys.
-// Inputs lie in shared memory, behind one barrier; another one, in front of the next token's, keeps these away. Outputs
-// go to the array from the threads that have them.
+// Rows of eight tokens come to shared memory at once, as they are in the arrays, and are asked for before the state. The
+// threads meet behind them; from token to token they do not, for outputs go to the array from the threads that have
+// them. They meet again where a call keeps a state, and before the next rows come.
 // CHECK-LABEL: llvm.func @decode
 // CHECK-COUNT-16: llvm.alloca
 // CHECK-NOT: llvm.alloca
+// CHECK-COUNT-3: nvvm.cp.async.commit.group
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK-COUNT-3: nvvm.cp.async.wait.group 0
+// CHECK-NEXT: nvvm.barrier
+// CHECK-NEXT: scf.while
 // CHECK: scf.for
-// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xbf16>
 // CHECK-NOT: nvvm.barrier
 // CHECK-COUNT-16: llvm.intr.fma
 // CHECK-NOT: nvvm.barrier
@@ -20,8 +27,11 @@
 // CHECK-COUNT-6: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.barrier
 // CHECK-NOT: llvm.store %{{.*}} : f32, !llvm.ptr<3>
-// CHECK: nvvm.barrier
 // CHECK: arith.divui
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.barrier
+// CHECK: scf.if
+// CHECK-NEXT: nvvm.barrier
 // CHECK: nvvm.barrier
 // CHECK-NOT: nvvm.barrier
 // CHECK: llvm.return

@@ -86,6 +86,7 @@ llvm::json::Object describe(const codegen::InterfaceKernel &kernel) {
                                           {"cost", launch.cost},
                                           {"cuts", launch.cuts},
                                           {"bounds", launch.bounds},
+                                          {"state_parts", launch.stateParts},
                                           {"arrays", std::move(own)}});
   }
   for (const codegen::InterfaceLeft &array : kernel.left)
@@ -165,8 +166,12 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   EXPECT_LE(llvm::count_if(interface.kernels, cuts), 1);
   ASSERT_EQ(llvm::count_if(interface.kernels, std::not_fn(cuts)), 2);
   EXPECT_EQ(interface.kernels.front().plan, RECUR_PLAN_STEP);
-  for (const codegen::InterfaceKernel &kernel : interface.kernels)
+  for (const codegen::InterfaceKernel &kernel : interface.kernels) {
     EXPECT_GE(kernel.launches.size(), 1u);
+    if (kernel.trees) { // it holds what the one for chains does, for else it has other bits
+      EXPECT_EQ(kernel.trees->stateParts, kernel.launches.front().stateParts);
+    }
+  }
   // With a state of 256 keys ptxas has too few registers for outputs in the chain, which is known only once it says so.
   if (GetParam().getName() == "cosformer_bf16_128") {
     ASSERT_EQ(kernels->notes.size(), 1u);

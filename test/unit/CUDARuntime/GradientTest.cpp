@@ -77,10 +77,10 @@ protected:
   }
   int64_t inSpace(int64_t bytes) const { return at(call.workspace, bytes); }
 
-  recur_launch_info forward = {"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_launch_info states = {"gdn_states", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_launch_info run = {"gdn_gradient", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_launch_info sum = {"recur_sum", 128, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
+  recur_launch_info forward = {"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_launch_info states = {"gdn_states", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_launch_info run = {"gdn_gradient", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_launch_info sum = {"recur_sum", 128, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
   recur_kernel_info forwardKernel = {nullptr,  0,       0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 1,
                                      &forward, nullptr, 0, nullptr,          nullptr};
   recur_kernel_info statesKernel = {nullptr, 64,      0, RECUR_PLAN_CHUNK, chunk,  nullptr, 0, 1,
@@ -94,7 +94,7 @@ protected:
   // A call forward that hands states over has them behind its arguments.
   recur_launch_array handingArrays[7] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0},
                                          {4, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
-  recur_launch_info handing = {"gdn_handing", 256, 1000, 0, 1, 0, handingArrays, 7, 0, 0, 0, 0, 0, nullptr};
+  recur_launch_info handing = {"gdn_handing", 256, 1000, 0, 1, 0, handingArrays, 7, 0, 0, 0, 0, 0, nullptr, 0};
   recur_kernel_info handingKernel = {nullptr,  0,       0, RECUR_PLAN_CHUNK, chunk,  nullptr, 0, 1,
                                      &handing, nullptr, 0, nullptr,          nullptr};
   int32_t bf16[1] = {RECUR_BF16};
@@ -508,8 +508,8 @@ TEST_F(Gradient, InPhasesLeavesBehindTheArrays) {
   recur_launch_array first[2] = {{q, -1, 0, 0}, {runCount, -1, 0, 0}},
                      second[2] = {{runCount, -1, 0, 0}, {runQ, -1, 0, 0}};
   recur_left_info left[1] = {{chunk, 4, 0, {0, 0}}};
-  recur_launch_info phases[2] = {{"gdn_apart", 256, 1000, 0, 1, 1, first, 2, 0, 0, 0, 0, 0, nullptr},
-                                 {"gdn_back", 256, 1000, 0, 1, 0, second, 2, 0, 0, 0, 0, 0, nullptr}};
+  recur_launch_info phases[2] = {{"gdn_apart", 256, 1000, 0, 1, 1, first, 2, 0, 0, 0, 0, 0, nullptr, 0},
+                                 {"gdn_back", 256, 1000, 0, 1, 0, second, 2, 0, 0, 0, 0, 0, nullptr, 0}};
   runKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, chunk, nullptr, 0, 2, phases, left, 1, nullptr, nullptr};
   ASSERT_EQ(backward(), RECUR_OK) << recur_message();
   ASSERT_THAT(symbols(), ElementsAre("gdn_states", "gdn_apart", "gdn_back", "recur_sum", "recur_sum"));

@@ -31,9 +31,9 @@ protected:
 
   // The first writes the final state, a chunk a CTA, and the second reads the initial one.
   recur_launch_array early[2] = {{0, -1, 0, 0}, {final, -1, 0, 0}}, late[2] = {{3, -1, 0, 0}, {initial, -1, 0, 0}};
-  recur_launch_info phases[2] = {{"gdn_early", 256, 1000, 0, 1, 1, early, 2, 0, 0, 0, 0, 0, nullptr},
-                                 {"gdn_late", 256, 1000, 0, 1, 0, late, 2, 0, 0, 0, 0, 0, nullptr}};
-  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
+  recur_launch_info phases[2] = {{"gdn_early", 256, 1000, 0, 1, 1, early, 2, 0, 0, 0, 0, 0, nullptr, 0},
+                                 {"gdn_late", 256, 1000, 0, 1, 0, late, 2, 0, 0, 0, 0, 0, nullptr, 0}};
+  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
   recur_kernel_info kernels[2] = {
       {nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, nullptr},
       {nullptr, 0, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, nullptr, 0, nullptr, nullptr}};

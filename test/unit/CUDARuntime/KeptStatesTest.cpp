@@ -59,8 +59,8 @@ protected:
   int64_t row(int64_t number) const { return at(kept, number * heads * stateElements * 4); }
 
   recur_launch_array all[5] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0}, {4, -1, 0, 0}};
-  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr};
-  recur_launch_info chunk = {"gdn_chunk", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
+  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_launch_info chunk = {"gdn_chunk", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
   recur_kernel_info kernels[2] = {
       {nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, nullptr},
       {nullptr, 64, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &chunk, nullptr, 0, nullptr, nullptr}};
@@ -212,8 +212,8 @@ TEST_F(KeptStates, LieInTheGPUsMemory) {
 TEST_F(KeptStates, HaveTheWorkspaceThatPiecesNeed) {
   recur_launch_array own[1] = {{0, -1, 0, 0}};
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
-  recur_launch_info phases[2] = {{"gdn_summaries", 256, 1000, 6400, 1, 0, own, 1, 0, 0, 1, 1, 1, nullptr},
-                                 {"gdn_chain", 256, 1000, 6400, 1, 0, own, 1, 0, 0, 0, 1, 0, nullptr}};
+  recur_launch_info phases[2] = {{"gdn_summaries", 256, 1000, 6400, 1, 0, own, 1, 0, 0, 1, 1, 1, nullptr, 0},
+                                 {"gdn_chain", 256, 1000, 6400, 1, 0, own, 1, 0, 0, 0, 1, 0, nullptr, 0}};
   recur_kernel_info phased = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 1, nullptr, nullptr};
   recurrence.kernels = &phased;
   recurrence.kernel_count = 1;

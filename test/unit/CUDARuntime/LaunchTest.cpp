@@ -74,8 +74,8 @@ protected:
 
   recur_launch_array chainArrays[4] = {{0, -1, 0, 0}, {4, 0, 2, 0}, {5, 0, 2, 0}, {6, -1, 0, 0}};
   recur_launch_array lateArrays[4] = {{0, -1, 0, 0}, {3, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
-  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0, 0, 0, nullptr},
-                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0, nullptr}};
+  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0, 0, 0, nullptr, 0},
+                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0, nullptr, 0}};
   recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
   recur_kernel_info phasedKernel = {nullptr, 0,    0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 2,
                                     phases,  left, 2, nullptr,          nullptr};
@@ -105,7 +105,7 @@ TEST_F(PhasedLaunch, EachHasItsArraysAndParts) {
 /// A launch of parts that makes everything is a phase as well, with the arrays of its parts.
 TEST_F(PhasedLaunch, MayLeaveNothing) {
   recur_launch_array own[2] = {{0, -1, 0, 0}, {4, 0, 2, 0}};
-  recur_launch_info only = {"gdn_chain", 384, 1000, 0, 3, 0, own, 2, 0, 0, 0, 0, 0, nullptr};
+  recur_launch_info only = {"gdn_chain", 384, 1000, 0, 3, 0, own, 2, 0, 0, 0, 0, 0, nullptr, 0};
   phasedKernel.launches = &only;
   phasedKernel.launch_count = 1;
   phasedKernel.left = nullptr;

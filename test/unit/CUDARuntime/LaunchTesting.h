@@ -9,7 +9,7 @@ inline constexpr recur_array_info arrays[] = {{"q", RECUR_INPUT, RECUR_BF16, 1, 
                                               {"mu", RECUR_PARAM, RECUR_BF16, 0, 0, {0, 0}},
                                               {"S", RECUR_STATE, RECUR_F32, 0, 2, {6, 8}},
                                               {"o", RECUR_OUTPUT, RECUR_BF16, 0, 1, {6, 0}}};
-inline constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr}};
+inline constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0}};
 inline constexpr recur_kernel_info kernelInfo = {nullptr,  640,     0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 1,
                                                  launches, nullptr, 0, nullptr,          nullptr};
 inline constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,         4,        1,       arrays,

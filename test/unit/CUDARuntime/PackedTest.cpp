@@ -43,10 +43,11 @@ protected:
   int64_t onDevice[sequences + 1];
   recur_launch_array earlyArrays[2] = {{0, -1, 0, 0}, {5, -1, 0, 0}};
   recur_launch_array chainArrays[2] = {{5, -1, 0, 0}, {4, 0, 3, 0}};
-  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_launch_info phases[2] = {{"gdn_early", 128, 1024, 0, 1, 1, earlyArrays, 2, 3, 0, 2, 0, 0, "gdn_early"},
-                                 {"gdn_chain", 256, 1000, 0, 2, 0, chainArrays, 2, 0, 1, 0, 0, 0, "gdn_chain_listed"}};
-  recur_launch_info listing = {"gdn_early_listing", 1024, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
+  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_launch_info phases[2] = {
+      {"gdn_early", 128, 1024, 0, 1, 1, earlyArrays, 2, 3, 0, 2, 0, 0, "gdn_early", 0},
+      {"gdn_chain", 256, 1000, 0, 2, 0, chainArrays, 2, 0, 1, 0, 0, 0, "gdn_chain_listed", 0}};
+  recur_launch_info listing = {"gdn_early_listing", 1024, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
   recur_kernel_info kernels[2] = {
       {nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, nullptr},

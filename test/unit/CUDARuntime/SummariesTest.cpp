@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t units = 8, keys = 8, values = 6, mapSize = keys * keys + values, stateSize = values * keys;
 
-constexpr recur_launch_info summaryLaunch = {"gdn_summary", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-constexpr recur_launch_info compose = {"gdn_compose", 128, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
+constexpr recur_launch_info summaryLaunch = {"gdn_summary", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
+constexpr recur_launch_info compose = {"gdn_compose", 128, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
 constexpr recur_kernel_info summaryKernel = {nullptr,        100,     0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 1,
                                              &summaryLaunch, nullptr, 0, nullptr,          nullptr};
 constexpr recur_summary_info rightMap = {nullptr, nullptr,           nullptr,       0, 0, keys, 0, 0, 1, 1, values,

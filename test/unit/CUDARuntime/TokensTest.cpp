@@ -51,9 +51,9 @@ protected:
   }
 
   recur_launch_array all[5] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0}, {4, -1, 0, 0}};
-  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr};
-  recur_launch_info chunk = {"gdn_chunk", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
-  recur_launch_info trees = {"gdn_step_trees", 128, 500, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr};
+  recur_launch_info step = {"gdn_step", 256, 1000, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_launch_info chunk = {"gdn_chunk", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_launch_info trees = {"gdn_step_trees", 128, 500, 0, 0, 0, all, 5, 0, 0, 0, 0, 0, nullptr, 0};
   recur_kernel_info kernels[2] = {
       {nullptr, 64, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, &trees},
       {nullptr, 64, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &chunk, nullptr, 0, nullptr, nullptr}};
@@ -75,6 +75,22 @@ TEST_F(Tokens, AreKeptByOneLaunch) {
   EXPECT_EQ(word(recur::abi::getWord(keptArray, recur::abi::DataWord)), 0);
   EXPECT_THAT(rowsOf(initialArray), ElementsAre(at(states), poolRows, 0, 48, 0, 0));
   EXPECT_THAT(rowsOf(finalArray), ElementsAre(at(tokens), poolRows, 0, 48, 3, 0));
+}
+
+/// Several CTAs for a head are no phases: the launch has all arrays, and a workspace for each head.
+TEST_F(Tokens, OfStatesInPartsHaveSeveralCTAs) {
+  step.state_parts = 2;
+  step.threads = 128;
+  int64_t bytes = recur_workspace_size(&recurrence, &call);
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2 * 2 * heads, 1, 1));
+  EXPECT_THAT(rowsOf(initialArray), ElementsAre(at(states), poolRows, 0, 48, 0, 0));
+  EXPECT_EQ(word(recur::abi::UnitsWord), 2 * heads);
+  step.state_parts = 0;
+  EXPECT_EQ(recur_workspace_size(&recurrence, &call), bytes);
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2 * heads, 1, 1));
 }
 
 TEST_F(Tokens, BeginBehindThoseThatWereAccepted) {
