@@ -2,6 +2,7 @@
 #include "Analysis/KernelTime.h"
 #include "Analysis/RunningNumbers.h"
 #include "Conversion/TileToNVVM/InlinePTX.h"
+#include "Conversion/TileToNVVM/RowDots.h"
 #include <limits>
 
 using namespace mlir;
@@ -576,6 +577,8 @@ void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Pl
   };
   if (llvm::any_of(places, [](const Place &place) { return place.registers; }))
     return emitReduceOfRegisters(t, op, places, result, combine);
+  if (areRowDots(op, places, result))
+    return emitRowDots(t, op, places, result, rows);
   Value neutral = t.number(max ? -std::numeric_limits<double>::infinity() : 0);
   if (emitReduceInPieces(t, op, places, result, rows, neutral, combine) || emitMovingSum(t, op, places, result, rows))
     return;

@@ -20,7 +20,7 @@ tile.kernel @shared_rows required 0 workspace 0 threads 128 shared 16384 {
   %b = tile.alloc at 9216 : !tile.tile<64xf32, shared, [1]>
   tile.reduce sum %a, %a into %b rows %n over [1] of [64, 64] dims [array<i64: 0, 1>, array<i64: 0, 1>] : !tile.tile<64x64xbf16, shared, [72, 1]>, !tile.tile<64x64xbf16, shared, [72, 1]> into !tile.tile<64xf32, shared, [1]> {
   ^bb0(%x: f32, %y: f32):
-    %z = arith.mulf %x, %y : f32
+    %z = arith.subf %x, %y : f32
     tile.yield %z : f32
   }
 }
