@@ -417,6 +417,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
     inRegisters = countInRegisters(kernel, *inLoop);
   }
   machine.isCTA() ? placeTiles(kernel, machine.sharedBytes) : placeTiles(kernel);
+  if (isParallel && machine.inLeastRoom && !kernel.getWorkspace())
+    meetLess(kernel, *inLoop);
   if (loop && machine.isCTA() && !kernel.getWorkspace() && states.size() == 1)
     cutIntoSegments(loop, stateArrays.front(), finalArrays.front());
   // Stages of loads take room beside the tiles, or in place of those that stay in registers.

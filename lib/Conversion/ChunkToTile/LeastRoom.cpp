@@ -277,8 +277,11 @@ void conversion::orderByRoom(KernelOp kernel, Block &chunk) {
   constexpr int64_t numbersOfThread = 64;
   std::optional<SmallVector<Operation *>> order =
       RoomOrder(kernel, chunk, numbersOfThread * int64_t(*kernel.getThreads())).find();
-  if (!order)
-    return;
+  if (order)
+    putInOrder(chunk, *order);
+}
+
+void conversion::putInOrder(Block &chunk, ArrayRef<Operation *> order) {
   SmallVector<Operation *> numbers, views; // which no thread waits for
   for (Operation &op : chunk.without_terminator())
     if (isa<ViewOp>(op))
@@ -288,7 +291,7 @@ void conversion::orderByRoom(KernelOp kernel, Block &chunk) {
   auto moveBehind = [&](Operation *op) { op->moveBefore(&chunk, chunk.without_terminator().end()); };
   llvm::for_each(numbers, moveBehind);
   llvm::for_each(views, moveBehind);
-  llvm::for_each(*order, moveBehind);
+  llvm::for_each(order, moveBehind);
   // A view begins its tile's time.
   for (Operation *view : llvm::reverse(views)) {
     Operation *first = nullptr;

@@ -490,6 +490,11 @@ void orderByRoom(tile::KernelOp kernel, mlir::Block &chunk);
 void keepInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
 /// The same, and puts the ops in the order in which all that takes the least room.
 void keepInLeastRoom(tile::KernelOp kernel, mlir::Block &chunk, bool isWide);
+/// Puts the chunk's ops on tiles into this order. Views stand before what takes them.
+void putInOrder(mlir::Block &chunk, llvm::ArrayRef<mlir::Operation *> order);
+/// Of a kernel whose tiles are placed, and lie in shared memory alone: puts ops on numbers of the tokens where all
+/// threads meet anyway, if a CTA has its multiprocessor alone and has room then too.
+void meetLess(tile::KernelOp kernel, mlir::Block &chunk);
 int64_t countInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
 
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch

@@ -29,6 +29,19 @@
 // Where a multiprocessor has less shared memory, a CTA has it alone, and has twice the threads. So there are as many parts
 // of rows of 64 columns too.
 // WIDE: tile.kernel @rule required 5 workspace 0 threads 512 shared {{.*}} gpu "sm_80" {
+// Such a CTA makes numbers of the tokens where its threads meet anyway: what needs a running sum stands behind the first
+// product, and of the sums of rows the parts are added up beside products, and then scanned beside others.
+// WIDE: tile.scan %{{[0-9]*}} all %[[SUMS:[0-9]*]] last %[[LAST:[0-9]*]]
+// WIDE-NOT: tile.map
+// WIDE: tile.product
+// WIDE-NEXT: tile.map %[[SUMS]]
+// WIDE: tile.map %[[LAST]]
+// WIDE: tile.reduce sum {{.*}} into %[[OF_ROWS:[0-9]*]] {{.*}} : !tile.tile<64x128xf32, registers, [128, 1]>
+// WIDE: tile.reduce sum %[[OF_ROWS]] into %[[TOTALS:[0-9]*]]
+// WIDE: tile.product
+// WIDE: tile.map %[[TOTALS]], %{{[0-9]*}} into %[[SCALED:[0-9]*]]
+// WIDE: tile.product
+// WIDE: tile.scan %[[SCALED]] initial
 // WIDE: tile.reduce sum {{.*}} : !tile.tile<64x64xf32, registers, [64, 1]>{{.*}} into <64x4xf32, shared, [4, 1]>
 chunk.program @rule {} chunk 64 backward factors bf16 {
   %_0 = chunk.take "0" rounded triangle [1, 1] : tensor<64x64xf32>
