@@ -3,6 +3,7 @@
 #include "Analysis/RunningNumbers.h"
 #include "Analysis/WholeTile.h"
 #include "dialects/Tile/FragmentLayout.h"
+#include "dialects/Tile/Halves.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -95,6 +96,7 @@ private:
   bool takeAdvance(ProductOp op);
   bool takeTransposed(ProductOp op);
   bool take(StoreOp op);
+  void findHalves();
   bool fitsRegisters() const;
   bool chooseThreads();
   bool place();
@@ -221,7 +223,7 @@ bool ChainFinder::takeSteps(LoadOp op) {
       tileOf(rows).getSize(0) % 16 != 0 || tileOf(rows).getSize(1) % 16 != 0)
     return false;
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
-  chain.loads.push_back({op, rows, /*isConverted=*/false, isHalf, steps});
+  chain.loads.push_back({op, rows, /*isConverted=*/false, isHalf, /*staysHalf=*/false, steps});
   return true;
 }
 
@@ -527,6 +529,22 @@ bool ChainFinder::take(StoreOp op) {
   return true;
 }
 
+/// Rows of f16 that read or advance the state, or meet others of f16. Matrices of the tokens meet values, which stay
+/// bf16 then: a thread would have them in both types.
+void ChainFinder::findHalves() {
+  for (StateChain::Load &load : chain.loads)
+    load.staysHalf = load.isHalf && !kernel->hasAttr(convertsHalvesAttribute);
+  for (const Step &step : chain.steps)
+    if (step.kind == StepKind::Apply)
+      chain.loads[*step.right].staysHalf = false;
+  for (bool changes = true; std::exchange(changes, false);)
+    for (const StateChain::Interaction &interaction : chain.interactions) {
+      StateChain::Load &left = chain.loads[interaction.left], &right = chain.loads[interaction.right];
+      changes |= left.staysHalf != right.staysHalf;
+      left.staysHalf = right.staysHalf = left.staysHalf && right.staysHalf;
+    }
+}
+
 /// Of a thread that has a state, the state rounded where rows read it, and the values that are there at the same time.
 /// The rest of what a thread of so many can have is for addresses.
 bool ChainFinder::fitsRegisters() const {
@@ -626,6 +644,7 @@ std::optional<StateChain> ChainFinder::find() {
                  llvm::all_of(chain.interactions, isFinished);
   if (!isWhole)
     return std::nullopt;
+  findHalves();
   orderSteps(chain);
   if (!place() || !chooseThreads())
     return std::nullopt;

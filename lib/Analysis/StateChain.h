@@ -25,7 +25,8 @@ struct StateChain {
     tile::LoadOp op;           // null of what is made
     mlir::Value tile;          // or the view of it in which rows of several micro-steps are one below another
     bool isConverted = false;  // numbers of another type, which the warp loads that makes numbers of them
-    bool isHalf = false;       // rows of f16, which that warp makes bf16 of where they have come
+    bool isHalf = false;       // rows of f16, which that warp makes bf16 of where they have come,
+    bool staysHalf = false;    // or which products take as they are: what they multiply them by is f16 then too
     int64_t steps = 1;         // rows of a token
     int64_t offset = 0;        // in the stage's tiles, or in its numbers, in bytes
     bool isOfChannels = false; // columns are value channels of the part
@@ -123,6 +124,17 @@ struct StateChain {
   int64_t interactionThreads() const { return interactions.empty() ? 0 : 128; }
   int64_t busyThreads() const {
     return stateThreads + interactionThreads() + loadThreads + announceThreads + storeThreads;
+  }
+
+  /// The product's factors are f16.
+  bool takesHalves(const Step &step) const { return step.right && loads[*step.right].staysHalf; }
+  /// What it multiplies is rounded for that, and not data of f16: what rounding left out is added behind it, by the
+  /// numbers that were rounded, where f16 lacks digits for them.
+  bool roundsToHalves(const Step &step) const {
+    auto isData = [&](const Operand &operand) {
+      return operand.kind == Operand::Load && loads[operand.number].staysHalf;
+    };
+    return takesHalves(step) && (step.kind == StepKind::Read || !isData(step.operands.front()));
   }
 
   const GPUProfile *gpu = nullptr;

@@ -41,6 +41,14 @@ private:
   std::optional<unsigned> findReady(bool isCritical, bool isProduct) const;
   void begin(unsigned step);
   void settleOldest();
+  /// Settles the oldest; and the others as well where something is added to it, while which nothing may run.
+  void settle();
+  bool readsHalves(unsigned step) const {
+    return chain.steps[step].kind == StepKind::Read && chain.roundsToHalves(chain.steps[step]);
+  }
+  /// Whether the product may run beside the one that does. Beside one that reads the state in f16 only those may that
+  /// are finished with it: others would have registers for as long.
+  bool mayJoin(unsigned step) const { return !readsHalves(running.back()) || readsHalves(step); }
   bool mayBegin() const { return running.empty() || !chain.steps[running.back()].isGuarded(); }
 
   StateChain &chain;
@@ -70,6 +78,10 @@ void Orderer::findNeeds() {
     if (step.kind == StepKind::Advance) {
       if (advanced)
         own.push_back(*advanced);
+      // What rounding left out of what reads the state is made of the state's numbers, behind it.
+      for (unsigned other = 0; other < chain.steps.size(); ++other)
+        if (readsHalves(other))
+          own.push_back(other);
       advanced = unsigned(number);
     }
   }
@@ -110,10 +122,24 @@ void Orderer::settleOldest() {
   states[step] = State::Done;
 }
 
+void Orderer::settle() {
+  bool isAddedTo = chain.roundsToHalves(chain.steps[running.front()]);
+  settleOldest();
+  while (isAddedTo && !running.empty())
+    settleOldest();
+}
+
 void Orderer::run() {
   findNeeds();
   markCritical();
   auto isDone = [](State state) { return state == State::Done; };
+  // Where a warpgroup that makes interactions keeps its registers, what reads the state in f16 comes first and by
+  // itself: of what is made besides, there is no room for anything while what rounding left out is added.
+  for (unsigned number = 0; number < chain.steps.size(); ++number)
+    if (!chain.interactions.empty() && readsHalves(number) && isReady(number))
+      begin(number);
+  while (!running.empty())
+    settleOldest();
   while (!llvm::all_of(states, isDone)) {
     if (std::optional<unsigned> map = findReady(true, false)) {
       chain.order.push_back({Action::Do, *map});
@@ -121,13 +147,13 @@ void Orderer::run() {
     } else if (std::optional<unsigned> product = findReady(true, true); product && mayBegin()) {
       begin(*product);
     } else if (std::optional<unsigned> product = findReady(false, true);
-               product && running.size() == 1 && mayBegin()) { // in company
+               product && running.size() == 1 && mayBegin() && mayJoin(*product)) { // in company
       begin(*product);
     } else if (std::optional<unsigned> map = findReady(false, false)) {
       chain.order.push_back({Action::Do, *map});
       states[*map] = State::Done;
     } else if (!running.empty()) {
-      settleOldest();
+      settle();
     } else {
       begin(*findReady(false, true));
     }

@@ -49,9 +49,10 @@ struct Lifetime {
   bool covers(size_t action) const { return first <= action && action <= last; }
 };
 
-/// What a thread has of a value or of a load: numbers, and two of them rounded in a register, which products take.
+/// What a thread has of a value or of a load: numbers, and two of them rounded in a register, which products take, to
+/// bf16 or to f16.
 struct Lifetimes {
-  Lifetime numbers, rounded;
+  Lifetime numbers, rounded, halves;
 };
 
 } // namespace
@@ -82,7 +83,12 @@ int64_t StateChain::countLiveRegisters() const {
         own->numbers.reach(begin, step.isGuarded() ? end : begin);
     for (const Operand &operand : step.operands)
       if (Lifetimes *own = find(operand))
-        (step.kind == StepKind::Map || step.isPrecise() ? own->numbers : own->rounded).reach(begin, end);
+        (step.kind == StepKind::Map || step.isPrecise() ? own->numbers
+         : takesHalves(step)                            ? own->halves
+                                                        : own->rounded)
+            .reach(begin, end);
+    if (roundsToHalves(step) && step.kind != StepKind::Read)
+      find(step.operands.front())->numbers.reach(begin, end); // of which what rounding left out is made
   }
   // A value is rounded where a product first takes it, and has its numbers until then.
   for (Lifetimes &own : made)
@@ -92,7 +98,8 @@ int64_t StateChain::countLiveRegisters() const {
   for (size_t action = 0; action < order.size(); ++action) {
     int64_t live = keys / 2 + (roundedState.covers(action) ? keys / 4 : 0);
     auto add = [&](const Lifetimes &own, int64_t rows) {
-      live += (own.numbers.covers(action) ? rows / 2 : 0) + (own.rounded.covers(action) ? rows / 4 : 0);
+      live += (own.numbers.covers(action) ? rows / 2 : 0) + (own.rounded.covers(action) ? rows / 4 : 0) +
+              (own.halves.covers(action) ? rows / 4 : 0);
     };
     for (auto [own, value] : llvm::zip(made, values))
       add(own, value.rows);

@@ -7,6 +7,7 @@
 #include "Analysis/StateChain.h"
 #include "Compile/KernelPlans.h"
 #include "Conversion/ChunkToTile/Segments.h"
+#include "dialects/Tile/Halves.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/PassManager.h"
@@ -143,6 +144,15 @@ static void listCopiedRows(CUDAPlan &plan, mlir::ModuleOp plans) {
     for (const analysis::CopiedRows &copied : analysis::findCopiedRows(*chain, kernel))
       launch->arrays[copied.array].copiedRows = copied.rows;
   }
+}
+
+/// Says of which rows of f16 chains round nothing, for those who judge the plan.
+static void markHalves(mlir::ModuleOp plans) {
+  for (auto kernel : plans.getOps<tile::KernelOp>())
+    if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel))
+      for (analysis::StateChain::Load &load : chain->loads)
+        if (load.staysHalf)
+          load.op->setAttr(tile::keepsHalvesAttribute, mlir::UnitAttr::get(plans.getContext()));
 }
 
 /// Which of a kernel's arrays the other writes, by number.
@@ -344,6 +354,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const PlanChoi
   if (!program.getBackward()) // whose chunks are wanted from the last on
     putSideBySide(made.plan, *made.phases, module, *pipeline.target.gpu);
   listCopiedRows(made.plan, module);
+  markHalves(module);
   listPacked(made.plan, module, int64_t(program.getChunk()));
   if (Error error = checkCounts(made.plan))
     return std::move(error);

@@ -9,6 +9,7 @@
 #include "Codegen/NVPTX/GradientSums.h"
 #include "Codegen/NVPTX/Image.h"
 #include "Support/Errors.h"
+#include "dialects/Tile/Halves.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 
@@ -134,6 +135,24 @@ static bool readLate(mlir::ModuleOp tiles, ArrayRef<Fault> faults) {
     if (!chain || !chain->readsAhead)
       continue;
     kernel->setAttr(analysis::readsLateAttribute, mlir::UnitAttr::get(kernel.getContext()));
+    any = true;
+  }
+  return any;
+}
+
+/// Lets each chain with faults make bf16 of rows of f16 that it multiplied as they are, which takes registers. Returns
+/// whether any did so before.
+static bool convertHalves(mlir::ModuleOp tiles, ArrayRef<Fault> faults) {
+  bool any = false;
+  for (auto kernel : tiles.getOps<tile::KernelOp>()) {
+    bool isAtFault = any_of(faults, [&](const Fault &fault) { return fault.kernel == kernel.getSymName(); });
+    std::optional<analysis::StateChain> chain = isAtFault ? analysis::findStateChain(kernel) : std::nullopt;
+    if (!chain || none_of(chain->loads, [](const analysis::StateChain::Load &load) { return load.staysHalf; }))
+      continue;
+    kernel->setAttr(tile::convertsHalvesAttribute, mlir::UnitAttr::get(kernel.getContext()));
+    for (analysis::StateChain::Load &load : chain->loads)
+      if (load.op)
+        load.op->removeAttr(tile::keepsHalvesAttribute);
     any = true;
   }
   return any;
@@ -340,7 +359,8 @@ static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
 }
 
 Expected<bool> CUDAKernelMaker::relieve(Made &kernel, ArrayRef<Fault> faults) {
-  if (!readLate(*kernel.tiles, faults) && !leaveOutListed(*kernel.tiles, kernel.plan, faults) &&
+  if (!readLate(*kernel.tiles, faults) && !convertHalves(*kernel.tiles, faults) &&
+      !leaveOutListed(*kernel.tiles, kernel.plan, faults) &&
       !thinOut(*pipeline.target.gpu, *kernel.tiles, kernel.plan, faults))
     return false;
   if (Error error = lower(kernel))

@@ -1,6 +1,7 @@
 // Where tiles lie, and what they hold.
 #include "Interpreter/TileMachine.h"
 #include "dialects/Tile/FragmentLayout.h"
+#include "dialects/Tile/Halves.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace llvm;
@@ -161,7 +162,8 @@ void TileMachine::put(const Tile &tile, int64_t cell, double value) {
 }
 
 void TileMachine::write(mlir::Operation *op, const Tile &tile, const Contents &contents) {
-  mlir::Type type = tile.type.getElementType();
+  mlir::Type type =
+      op->hasAttr(tile::keepsHalvesAttribute) ? mlir::Float16Type::get(op->getContext()) : tile.type.getElementType();
   int64_t rows = contents.shape[0];
   if (watch)
     watch->write(op, tile, to_vector(seq(tile.type.getNumElements())));

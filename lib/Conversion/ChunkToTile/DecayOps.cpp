@@ -458,8 +458,10 @@ void Planner::plan(chunk::InteractionOp op) {
                  : differences && isFactorOnly(op) ? alloc(chunk::tensorOf(op).getShape())
                                                    : make(made);
   bool pairs = takesPairs(op);
-  Value rows = pairs ? rounded(op.getRows()) : get(op.getRows());
-  Value columns = machine.isCTA() ? pairs ? rounded(op.getColumns()) : get(op.getColumns())
+  bool areHalves = staysHalf(op.getRows()) && staysHalf(op.getColumns());
+  auto factor = [&](Value value) { return areHalves ? half(value) : pairs ? rounded(value) : get(value); };
+  Value rows = factor(op.getRows());
+  Value columns = machine.isCTA() ? factor(op.getColumns())
                   : pairs         ? pairedColumns(op.getColumns())
                                   : transposedColumns(op.getColumns());
   ProductOp dots = product(rows, false, columns, result, rowsOf(result), constant(inner));

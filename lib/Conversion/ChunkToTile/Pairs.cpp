@@ -136,6 +136,30 @@ Value Planner::rounded(Value value) {
   return shared.rounded[value] = tile;
 }
 
+bool Planner::staysHalf(Value value) {
+  auto isHalf = [&](Value data) {
+    auto input = data.getDefiningOp<chunk::InputOp>();
+    return input && isShort(input) && input.getStored()->isF16() && !tiles.contains(data);
+  };
+  return machine.isCTA() && !inTokenLoop && isHalf(value) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+           auto interaction = dyn_cast<chunk::InteractionOp>(use.getOwner());
+           bool hasChannels =
+               interaction && interaction.getDecay() && chunk::tensorOf(interaction.getDecay()).getRank() > 1;
+           return interaction && use.getOperandNumber() < 2 && !hasChannels && takesPairs(interaction) &&
+                  isHalf(interaction.getRows()) && isHalf(interaction.getColumns());
+         });
+}
+
+Value Planner::half(Value value) {
+  Value &known = shared.halves[value];
+  if (!known) {
+    Value tile = alloc(chunk::tensorOf(value).getShape(), builder.getF16Type());
+    load(value, tile);
+    known = tile;
+  }
+  return known;
+}
+
 Value Planner::roundedOff(Value rows) {
   Value &known = shared.roundedOff[rows];
   if (!known) {

@@ -336,6 +336,10 @@ private:
   /// Whether rows that a CTA's products take are two factors of bf16, and the second: what rounding left of the first.
   bool isInTwoParts(mlir::Value rows) const { return machine.isCTA() && structure.isPrecise(rows); }
   mlir::Value roundedOff(mlir::Value rows);
+  /// Whether nothing but interactions with such data takes the value, which lies in memory as f16: then products take
+  /// it as it is, exactly.
+  bool staysHalf(mlir::Value value);
+  mlir::Value half(mlir::Value value);
   /// The input that has a row for each step of a token, where the value is all these rows.
   mlir::Value findInterleavedInput(mlir::Value value) const;
   mlir::Value paired(mlir::Value value, mlir::Value rows);
@@ -459,7 +463,8 @@ private:
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
     llvm::DenseMap<mlir::Value, mlir::Value> factors, logarithms, logarithmsBefore, logarithmsTotal, transposed,
-        decayThrough, decayBefore, decayRest, paired, pairedColumns, rounded, roundedOff, roundedTransposed, inverses;
+        decayThrough, decayBefore, decayRest, paired, pairedColumns, rounded, roundedOff, halves, roundedTransposed,
+        inverses;
   };
   Shared shared;
 };

@@ -178,7 +178,7 @@ void nvvm::convertHalves(TeamCode &t, const StateChain &chain, Value stage) {
   auto rounded = VectorType::get(pieceHalves, t.builder.getBF16Type());
   auto wide = VectorType::get(pieceHalves, t.builder.getF32Type());
   for (const StateChain::Load &load : chain.loads) {
-    if (!load.isHalf)
+    if (!load.isHalf || load.staysHalf)
       continue;
     int64_t perLane = layoutOf(load).bytes(load.type().getSize(1)) / (pieceBytes * warpThreads);
     int64_t atOnce = perLane % together == 0 ? together : 1;
@@ -254,7 +254,8 @@ SmallVector<Value> InteractionCode::multiply(const StateChain::Load &left, const
     places.push_back(layoutOf(right).byteOfColumn(column));
   }
   RightFactor factor{t.add(stage, right.offset), unit};
-  return code.settle(code.multiply(fragments, factor, places, columns, false), 0);
+  FactorKind kind = left.staysHalf ? FactorKind::F16 : FactorKind::BF16;
+  return code.settle(code.multiply(kind, fragments, factor, places, columns, false), 0);
 }
 
 /// A thread's two rows, or two neighbours of each eight columns.

@@ -41,8 +41,8 @@ private:
   llvm::DenseMap<mlir::Value, Known> known; // by tile
 };
 
-/// Makes bf16 of the chunk's rows of f16, in their place: the matrix units take factors of one type, and bf16 has room
-/// for what states and values become. All lanes of a warp take part.
+/// Makes bf16 of the chunk's rows of f16 that do not stay so, in their place: the matrix units take factors of one
+/// type. All lanes of a warp take part.
 void convertHalves(TeamCode &team, const analysis::StateChain &chain, mlir::Value stage);
 
 /// Makes the interactions of a chunk, the tiles and numbers of whose stage begin at the addresses, and leaves them

@@ -6,10 +6,12 @@
 // are no numbers the rows that see nothing of them would become none either. Such a product is done again, with zeros
 // for what is no number, and the rows that see it become none by themselves.
 //
+// Rows of f16 that stay so meet the state and values rounded to f16 (HalfFactors.h).
+//
 // A precise product takes values of f32 as a left factor of tf32, and the matrix's columns lie exchanged for that
 // (dialects/Tile/FragmentLayout.h).
 #include "Conversion/TileToNVVM/ChainSteps.h"
-#include "Conversion/TileToNVVM/Warpgroup.h"
+#include "Conversion/TileToNVVM/HalfFactors.h"
 #include <limits>
 
 using namespace mlir;
@@ -35,14 +37,15 @@ public:
 private:
   /// What is known of a value or of what a load brought: its numbers, and two of them in a register each.
   struct Known {
-    SmallVector<Value> numbers, packed;
+    SmallVector<Value> numbers, packed, halves;
+    Value lacksDigits; // whether f16 does, of the warp's; null of data, and where nobody has asked
   };
   void begin(unsigned number);
   void settle(const Action &action);
   void map(const Step &step);
   void store(const Step &step);
   void keepState();
-  bool changesStateBesideProducts() const;
+  bool takesStateBesideProducts() const;
 
   SmallVector<Value> pack(ValueRange numbers, Type element = {});
   Known &known(const Operand &operand);
@@ -59,6 +62,7 @@ private:
   void fetchFor(unsigned value);
 
   SmallVector<Value> multiply(const Step &step, ArrayRef<Value> left, ValueRange sums);
+  PlacedFactor rightOf(const Step &step);
   SmallVector<Value> multiply32(const Step &step, ArrayRef<Value> left, ValueRange sums);
   /// Sums of products, once all have ended but so many.
   SmallVector<Value> ended(ValueRange sums, int64_t running) {
@@ -71,6 +75,14 @@ private:
   SmallVector<Value> clean(ArrayRef<Value> left, MutableArrayRef<Value> firsts);
   SmallVector<Value> cleanPrecise(ArrayRef<Value> left, MutableArrayRef<Value> firsts);
   SmallVector<Value> &leftOf(const Step &step);
+  FactorKind kindOf(const Step &step) const { return chain.takesHalves(step) ? FactorKind::F16 : FactorKind::BF16; }
+  /// What a product of f16 multiplies.
+  Known &halvesOf(const Step &step);
+  /// Of a product of f16 that has begun: a vote takes as long as several of its instructions.
+  void askForDigits(const Step &step);
+  /// Adds what rounding left out of products of f16, once no product runs.
+  void finish(const Action &action);
+  void addRests();
 
   const StateChain::Load &loadOf(const Operand &operand) { return chain.loads[operand.number]; }
   Value pointerTo(Value address) {
@@ -95,6 +107,8 @@ private:
   const StateChain &chain;
   const ChainSurroundings &around;
   SmallVector<Value> state, rounded;
+  Known ofState;                        // as products of f16 take it
+  SmallVector<const Step *> unfinished; // that have ended, but for what rounding left out
   std::vector<Known> values;
   llvm::DenseMap<unsigned, Known> loaded;
   llvm::DenseMap<unsigned, SmallVector<Value>> numbers; // that loads bring, by load
@@ -151,21 +165,28 @@ StepsCode::Known &StepsCode::known(const Operand &operand) {
   if (operand.kind == Operand::Value)
     return values[operand.number];
   Known &known = loaded[operand.number];
-  if (known.packed.empty() && known.numbers.empty())
-    chain.tf32 ? known.numbers = loadNumbersOfRows(loadOf(operand)) : known.packed = loadFragments(loadOf(operand));
+  if (!known.packed.empty() || !known.numbers.empty() || !known.halves.empty())
+    return known;
+  const StateChain::Load &load = loadOf(operand);
+  if (chain.tf32)
+    known.numbers = loadNumbersOfRows(load);
+  else
+    (load.staysHalf ? known.halves : known.packed) = loadFragments(load);
   return known;
 }
 
 SmallVector<Value> &StepsCode::packedOf(const Operand &operand) {
   Known &known = this->known(operand);
   if (known.packed.empty())
-    known.packed = pack(known.numbers);
+    known.packed = pack(numbersOf(operand));
   return known.packed;
 }
 
 SmallVector<Value> &StepsCode::numbersOf(const Operand &operand) {
   Known &known = this->known(operand);
-  if (known.numbers.empty())
+  if (known.numbers.empty() && known.packed.empty())
+    known.numbers = unpackHalves(t, known.halves);
+  else if (known.numbers.empty())
     for (Value both : known.packed) {
       auto [first, second] = code.unpack(both);
       known.numbers.push_back(first);
@@ -254,32 +275,96 @@ SmallVector<Value> StepsCode::multiply32(const Step &step, ArrayRef<Value> left,
                          sums);
 }
 
+PlacedFactor StepsCode::rightOf(const Step &step) {
+  const StateChain::Load &right = chain.loads[*step.right];
+  PanelLayout layout{right.type().getSize(0), right.type().getElementBytes()};
+  PlacedFactor placed;
+  Value address = t.add(around.stage, right.offset);
+  if (step.kind == StepKind::Advance || step.isTransposed()) { // rows of the right factor are the inner dimension
+    for (int64_t row = 0; row < layout.rows; row += unit)
+      placed.places.push_back(row * panelRowBytes);
+    placed.factor = {address, layout.panelBytes()};
+    return placed;
+  }
+  FactorLayout factors = step.isPrecise() ? FactorLayout::ofTF32() : FactorLayout::ofHalves();
+  for (int64_t column = 0; column < right.type().getSize(1); column += factors.inner)
+    placed.places.push_back(layout.byteOfColumn(column));
+  placed.factor = {address, unit};
+  return placed;
+}
+
 SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, ValueRange sums) {
   if (chain.tf32)
     return multiply32(step, left, sums);
-  const StateChain::Load &right = chain.loads[*step.right];
-  int64_t rows = right.type().getSize(0), columns = right.type().getSize(1);
-  SmallVector<int64_t> places;
-  if (step.kind == StepKind::Advance || step.isTransposed()) { // rows of the right factor are the inner dimension
-    for (int64_t row = 0; row < rows; row += unit)
-      places.push_back(row * panelRowBytes);
-    RightFactor factor{t.add(around.stage, right.offset), rows * panelRowBytes};
-    return code.multiply(left, factor, places, columns, true, sums);
-  }
-  RightFactor factor{t.add(around.stage, right.offset), unit};
-  PanelLayout layout{rows, right.type().getElementBytes()};
-  FactorLayout factors = step.isPrecise() ? FactorLayout::ofTF32() : FactorLayout::ofHalves();
-  for (int64_t column = 0; column < columns; column += factors.inner)
-    places.push_back(layout.byteOfColumn(column));
+  TileType type = chain.loads[*step.right].type();
+  auto [factor, places] = rightOf(step);
+  if (step.kind == StepKind::Advance || step.isTransposed())
+    return code.multiply(kindOf(step), left, factor, places, type.getSize(1), true, sums);
   if (step.isPrecise())
-    return code.multiplyPrecise(left, factor, places, rows, sums);
-  return code.multiply(left, factor, places, rows, false, sums);
+    return code.multiplyPrecise(left, factor, places, type.getSize(0), sums);
+  return code.multiply(kindOf(step), left, factor, places, type.getSize(0), false, sums);
+}
+
+StepsCode::Known &StepsCode::halvesOf(const Step &step) {
+  bool isRead = step.kind == StepKind::Read;
+  Known &own = isRead ? ofState : known(step.operands.front());
+  if (own.halves.empty())
+    own.halves = roundToHalves(t, isRead ? state : numbersOf(step.operands.front()));
+  return own;
+}
+
+void StepsCode::addRests() {
+  while (!unfinished.empty()) {
+    // Those that read the state, together.
+    Known &left = halvesOf(*unfinished.front());
+    SmallVector<const Step *> steps =
+        llvm::filter_to_vector(unfinished, [&](const Step *step) { return &halvesOf(*step) == &left; });
+    llvm::erase_if(unfinished, [&](const Step *step) { return llvm::is_contained(steps, step); });
+    auto sumsOf = [&](const Step &step) -> SmallVector<Value> & {
+      return step.kind == StepKind::Advance ? state : values[*step.value].numbers;
+    };
+    SmallVector<Value> all;
+    for (const Step *step : steps)
+      llvm::append_range(all, sumsOf(*step));
+    auto choice = scf::IfOp::create(t.builder, t.loc, ValueRange(all).getTypes(), left.lacksDigits,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(t.builder);
+    t.builder.setInsertionPointToEnd(choice.elseBlock());
+    scf::YieldOp::create(t.builder, t.loc, all);
+    t.builder.setInsertionPointToEnd(choice.thenBlock());
+    MutableArrayRef<Value> rest = all;
+    for (const Step *step : steps) {
+      bool isRead = step->kind == StepKind::Read;
+      size_t count = sumsOf(*step).size();
+      addProductOfRest(t, isRead ? state : numbersOf(step->operands.front()), rightOf(*step), !isRead,
+                       rest.take_front(count));
+      rest = rest.drop_front(count);
+    }
+    scf::YieldOp::create(t.builder, t.loc, all);
+    ValueRange made = choice.getResults();
+    for (const Step *step : steps) {
+      SmallVector<Value> &sums = sumsOf(*step);
+      llvm::copy(made.take_front(sums.size()), sums.begin());
+      made = made.drop_front(sums.size());
+    }
+  }
 }
 
 SmallVector<Value> &StepsCode::leftOf(const Step &step) {
+  if (chain.takesHalves(step))
+    return halvesOf(step).halves;
   if (step.kind == StepKind::Read)
     return rounded;
   return step.isPrecise() || chain.tf32 ? numbersOf(step.operands.front()) : packedOf(step.operands.front());
+}
+
+void StepsCode::askForDigits(const Step &step) {
+  if (!chain.roundsToHalves(step))
+    return;
+  Known &left = halvesOf(step);
+  if (!left.lacksDigits)
+    left.lacksDigits =
+        code.anyOfWarp(lackDigits(t, step.kind == StepKind::Read ? state : numbersOf(step.operands.front())));
 }
 
 void StepsCode::begin(unsigned number) {
@@ -290,6 +375,7 @@ void StepsCode::begin(unsigned number) {
       for (auto [number, scale] : llvm::zip(state, loadColumnNumbers(*step.scale)))
         number = t.mul(number, scale);
     state = multiply(step, left, state);
+    askForDigits(step);
     return;
   }
   if (chain.readsAhead)
@@ -302,7 +388,8 @@ void StepsCode::begin(unsigned number) {
         number = t.mul(number, scale);
   }
   SmallVector<Value> left = leftOf(step);
-  values[*step.value] = {multiply(step, left, start), {}};
+  values[*step.value] = {multiply(step, left, start), {}, {}, {}};
+  askForDigits(step);
   if (!step.isGuarded())
     return;
   // A vote takes as long as three of the product's instructions, and is had while they run; but not of a product that
@@ -313,14 +400,24 @@ void StepsCode::begin(unsigned number) {
   guarded[*step.value] = {start, isBad};
 }
 
+void StepsCode::finish(const Action &action) {
+  const Step &step = chain.steps[action.step];
+  if (chain.roundsToHalves(step))
+    unfinished.push_back(&step);
+  if (action.running == 0)
+    addRests();
+}
+
 void StepsCode::settle(const Action &action) {
   const Step &step = chain.steps[action.step];
   if (step.kind == StepKind::Advance) {
     state = ended(state, action.running);
+    finish(action);
     return;
   }
   Known &value = values[*step.value];
   value.numbers = ended(value.numbers, action.running);
+  finish(action);
   if (step.isGuarded())
     value.numbers = guard(step, value.numbers);
 }
@@ -470,9 +567,12 @@ void StepsCode::keepState() {
   });
 }
 
-/// Whether the state's numbers are first changed while a product runs that this chunk has begun.
-bool StepsCode::changesStateBesideProducts() const {
+/// Whether the state's numbers are first changed, or looked at, while a product runs that this chunk has begun.
+bool StepsCode::takesStateBesideProducts() const {
   bool isRunning = false;
+  if (llvm::any_of(chain.steps,
+                   [&](const Step &step) { return step.kind == StepKind::Read && chain.roundsToHalves(step); }))
+    return true;
   for (const Action &action : chain.order) {
     if (action.kind == Action::Begin && chain.steps[action.step].kind == StepKind::Advance)
       return isRunning;
@@ -485,12 +585,20 @@ bool StepsCode::changesStateBesideProducts() const {
 SmallVector<Value> StepsCode::emit() {
   // The chunk before has waited for its products, but ptxas does not see that past the beginning of a loop that it
   // takes for divergent, and would wait where the state is changed, for this chunk's products as well.
-  if (!chain.tf32 && changesStateBesideProducts())
+  if (!chain.tf32 && takesStateBesideProducts())
     state = code.settle(state, 0);
-  bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
-  if (isRead)
+  bool isRead = false, isReadRounded = false;
+  for (const Step &step : chain.steps)
+    if (step.kind == StepKind::Read) {
+      isRead = true;
+      if (chain.takesHalves(step))
+        halvesOf(step);
+      else
+        isReadRounded = true;
+    }
+  if (isReadRounded)
     rounded = chain.tf32 ? state : pack(state); // as products take it
-  else if (chain.keepsRounded())
+  if (!isRead && chain.keepsRounded())
     keepState(); // whose rounded numbers nothing else needs
   around.waitForLoads();
   for (const Action &action : chain.order) {

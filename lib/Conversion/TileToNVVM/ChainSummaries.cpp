@@ -170,7 +170,7 @@ SmallVector<Value> SummaryCode::multiply(ValueRange state, Value segment, Value 
     places.push_back(row * PanelLayout::rowBytes);
   auto add = [&](ArrayRef<Value> left, int64_t tile) {
     RightFactor factor{t.add(base, tile), layout().panelBytes()};
-    sums = code.settle(code.multiply(left, factor, places, chain.keys, true, sums), 0);
+    sums = code.settle(code.multiply(FactorKind::BF16, left, factor, places, chain.keys, true, sums), 0);
   };
   add(rest, 0);
   add(rounded, tileBytes());

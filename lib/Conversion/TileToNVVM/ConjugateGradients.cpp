@@ -331,7 +331,7 @@ ConjugateGradientsCode::Numbers ConjugateGradientsCode::multiplyByMatrix(const S
   llvm::append_range(matrixPlaces, along);
   for (int64_t place : along)
     matrixPlaces.push_back(place + panels * channels * panelRowBytes);
-  Numbers image = code.multiply(three, {upper, unit}, matrixPlaces, channels, /*isAcross=*/false);
+  Numbers image = code.multiply(FactorKind::BF16, three, {upper, unit}, matrixPlaces, channels, /*isAcross=*/false);
   for (int64_t first = 0; first < tokens; first += keysAtOnce) {
     Numbers dots = multiplyByKeys(both, first);
     image = code.settle(image, /*running=*/1);
@@ -349,7 +349,7 @@ ConjugateGradientsCode::Numbers ConjugateGradientsCode::multiplyByMatrix(const S
     for (int64_t row = 0; row < 2 * keysAtOnce; row += unit) // of both parts
       below.push_back((first + row % keysAtOnce) * panelRowBytes);
     RightFactor across{keys, tokens * panelRowBytes};
-    image = code.multiply(left, across, below, channels, /*isAcross=*/true, image);
+    image = code.multiply(FactorKind::BF16, left, across, below, channels, /*isAcross=*/true, image);
   }
   return code.settle(image, 0);
 }
@@ -360,7 +360,7 @@ ConjugateGradientsCode::Numbers ConjugateGradientsCode::multiplyByKeys(ArrayRef<
   for (int64_t part = 0; part < 2; ++part)
     for (int64_t place : along)
       places.push_back(place + first * panelRowBytes);
-  return code.multiply(both, {keys, unit}, places, keysAtOnce, /*isAcross=*/false);
+  return code.multiply(FactorKind::BF16, both, {keys, unit}, places, keysAtOnce, /*isAcross=*/false);
 }
 
 void ConjugateGradientsCode::addRidge(Numbers &image, ArrayRef<Value> direction) {

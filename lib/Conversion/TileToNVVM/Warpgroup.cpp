@@ -67,6 +67,13 @@ Value WarpgroupCode::anyOfWarpgroup(Value condition) {
   return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, any, t.constant(0));
 }
 
+Value WarpgroupCode::anyOfWarp(Value condition) {
+  return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI1Type(),
+                                       t.builder.getStringAttr("llvm.nvvm.vote.any.sync"),
+                                       ValueRange{t.constant(-1), condition})
+      .getResult(0);
+}
+
 Value WarpgroupCode::isAnyInfinite(ArrayRef<Value> all, bool areF32) {
   // Zero times each, in sums that do not wait for each other.
   std::string text = "{\n.reg .b32 zero, sum<4>;\nmov.b32 zero, 0;\n", constraints = "=r";
@@ -182,9 +189,9 @@ Value WarpgroupCode::placeInPanels(Value tile, int64_t rows, Value row, Value pi
   return t.add(tile, PanelLayout{rows, /*elementBytes=*/2}.byteOfPiece(t, row, piece));
 }
 
-SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, RightFactor right, ArrayRef<int64_t> places,
-                                           int64_t columns, bool isAcross, ValueRange sums) {
-  return begin({FactorKind::BF16, left, right, places, columns, isAcross, sums});
+SmallVector<Value> WarpgroupCode::multiply(FactorKind kind, ArrayRef<Value> left, RightFactor right,
+                                           ArrayRef<int64_t> places, int64_t columns, bool isAcross, ValueRange sums) {
+  return begin({kind, left, right, places, columns, isAcross, sums});
 }
 
 SmallVector<Value> WarpgroupCode::multiplyPrecise(ArrayRef<Value> left, RightFactor right, ArrayRef<int64_t> places,

@@ -45,6 +45,7 @@ public:
   void giveRegisters(int64_t count);
   /// Whether the condition holds for any thread of the one warpgroup that asks; all of its threads do.
   mlir::Value anyOfWarpgroup(mlir::Value condition);
+  mlir::Value anyOfWarp(mlir::Value condition);
   /// Whether any of these pairs of bf16, or numbers of f32, has an infinite number or none.
   mlir::Value isAnyInfinite(llvm::ArrayRef<mlir::Value> all, bool areF32 = false);
   /// What the lane has whose number differs by so much.
@@ -73,11 +74,11 @@ public:
   };
   Split split(llvm::ArrayRef<mlir::Value> numbers);
 
-  /// Begins a product of a warpgroup: a left factor of bf16 with 64 rows in registers, four for 16 inner indices, and a
-  /// right one with so many columns; `places` is where, from its beginning on, its inner indices begin, 16 by 16, in
-  /// bytes. Across, its columns and not its inner indices lie side by side. Adds
-  /// to `sums`, if there are any. Nothing may be done with what it gives before it is settled.
-  llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> left, RightFactor right,
+  /// Begins a product of a warpgroup: a left factor of bf16, or f16, with 64 rows in registers, four for 16 inner
+  /// indices, and a right one with so many columns; `places` is where, from its beginning on, its inner indices begin,
+  /// 16 by 16, in bytes. Across, its columns and not its inner indices lie side by side. Adds to `sums`, if there are
+  /// any. Nothing may be done with what it gives before it is settled.
+  llvm::SmallVector<mlir::Value> multiply(FactorKind kind, llvm::ArrayRef<mlir::Value> left, RightFactor right,
                                           llvm::ArrayRef<int64_t> places, int64_t columns, bool isAcross,
                                           mlir::ValueRange sums = {});
   /// The same of tf32, eight inner indices at a time, which lie side by side. A thread's sums, of f32, are its left

@@ -1,8 +1,8 @@
 // RUN: recur-opt %s --chunk-choose-factors=f16 --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=TILES
 // RUN: recur-opt %s --chunk-choose-factors=f16 --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
 
-// Rows of f16 become bf16, and what goes back to the caller is rounded to f16 once. The state begins and ends as bf16, and
-// is f32 between.
+// The plan has rows of f16 as bf16, and what goes back to the caller is rounded to f16 once. The state begins and ends
+// as bf16, and is f32 between.
 // TILES-LABEL: tile.kernel @halves
 // TILES: tile.load %arg3[{{.*}} : <?x64x32xbf16, global> into <1x64x32xf32, shared,
 // TILES: tile.load %arg0[{{.*}} : <?x32xf16, global> into <16x32xbf16, shared,
@@ -11,16 +11,34 @@
 // TILES: tile.store %{{.*}} to %arg4[{{.*}} : <16x64xf32, shared, {{.*}}> to <?x64xf16, global>
 // TILES: tile.store %{{.*}} to %arg5[{{.*}} : <1x64x32xf32, shared, {{.*}}> to <?x64x32xbf16, global>
 
-// The state's warps have a plan of bf16 alone: the warp that announces a chunk converts its rows, before the matrix units
-// may read them.
+// The state's warps multiply rows of f16 as they lie, by a state that is rounded to f16 too, and look while they do
+// whether f16 has digits for it.
 // CHECK-LABEL: llvm.func @halves
 // CHECK-COUNT-16: arith.extf %{{.*}} : bf16 to f32
-// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
-// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK-COUNT-8: cvt.rn.satfinite.f16x2.f32
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK-COUNT-16: math.absf
+// CHECK: %[[LACKS:.*]] = llvm.call_intrinsic "llvm.nvvm.vote.any.sync"
+// CHECK: wgmma.wait_group.sync.aligned 0
+// A warp whose numbers need it adds the product of what rounding left, of rows by powers of two, and rounds nothing
+// else: two factors of 16 keys, for 16 tokens.
+// CHECK-NEXT: llvm.extractvalue
+// CHECK: scf.if %[[LACKS]] -> (f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK-COUNT-4: nvvm.shfl.sync bfly
+// CHECK-COUNT-4: llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
+// CHECK-COUNT-2: nvvm.mma.sync
+// CHECK-COUNT-4: llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
+// CHECK-COUNT-2: nvvm.mma.sync
+// CHECK-NOT: fptrunc
+// Only then does the state change. What it advances by are data, which lack nothing.
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
+// CHECK-NOT: math.absf
 // CHECK-COUNT-4: llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
 // CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK-COUNT-16: arith.truncf %{{.*}} : f32 to bf16
-// CHECK-COUNT-3: llvm.fptrunc %{{.*}} : vector<8xf32> to vector<8xbf16>
+
+// The warp that announces a chunk leaves its rows alone.
 // CHECK-NOT: fptrunc
 // CHECK: fence.proxy.async.shared::cta
 // CHECK-NOT: fptrunc
@@ -36,4 +54,49 @@ chunk.program @halves {} chunk 16 {
   %S1 = chunk.advance %S, %v, %k columns(%d : tensor<1xf32>) : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
   chunk.next %S, %S1 : tensor<64x32xf32>
   chunk.output "o" %o stored f16 : tensor<16x64xf32>
+}
+
+// Of two products that read the state in f16 both are finished before anything else begins, by one decision of each
+// warp. Values may have few digits in f16 as well: the chain asks while they advance the state, and adds to it what
+// rounding left when no product runs any more. Matrices of the tokens meet values of bf16.
+// CHECK-LABEL: llvm.func @delta
+// CHECK-COUNT-8: cvt.rn.satfinite.f16x2.f32
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK: vote.any.sync
+// CHECK-NOT: wgmma.wait_group
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK: wgmma.wait_group.sync.aligned 1;
+// CHECK-NOT: scf.if
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: scf.if %{{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK-COUNT-8: nvvm.mma.sync
+// CHECK: arith.subf
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: bar.red.or.pred
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: cvt.rn.satfinite.f16x2.f32
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
+// CHECK: vote.any.sync
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 1;
+// CHECK-NOT: scf.if
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: scf.if %{{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK-COUNT-4: nvvm.mma.sync
+chunk.program @delta {} chunk 16 {
+  %q = chunk.input "q" stored f16 : tensor<16x32xf32>
+  %k = chunk.input "k" stored f16 : tensor<16x32xf32>
+  %v = chunk.input "v" stored f16 : tensor<16x64xf32>
+  %T = chunk.take "T" rounded triangle [1, 1] : tensor<16x16xf32>
+  %A = chunk.take "A" rounded triangle [1, 1] : tensor<16x16xf32>
+  %S = chunk.state "S" : tensor<64x32xf32>
+  %x = chunk.read %k, %S : tensor<16x32xf32>, tensor<64x32xf32>
+  %y = chunk.map sub %v, %x : tensor<16x64xf32>, tensor<16x64xf32>
+  %u = chunk.apply %T, %y : tensor<16x16xf32>, tensor<16x64xf32>
+  %p = chunk.read %q, %S : tensor<16x32xf32>, tensor<64x32xf32>
+  %a = chunk.apply %A, %u : tensor<16x16xf32>, tensor<16x64xf32>
+  %o = chunk.map add %p, %a : tensor<16x64xf32>, tensor<16x64xf32>
+  chunk.output "o" %o stored f16 : tensor<16x64xf32>
+  %S1 = chunk.advance %S, %u, %k : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
+  chunk.next %S, %S1 : tensor<64x32xf32>
 }

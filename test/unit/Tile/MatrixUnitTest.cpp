@@ -89,7 +89,7 @@ TEST_F(MatrixUnits, HaveTheShapesThatPlansCountOn) {
   for (const GPUProfile &gpu : getGPUProfiles()) {
     const MatrixUnit &unit = getMatrixUnit(gpu);
     EXPECT_EQ(unit.getRightSource() == FactorSource::SharedMemory, gpu.hasWarpgroupProducts) << gpu.name.str();
-    for (auto [kind, inner] : {std::pair(FactorKind::BF16, 16), {FactorKind::TF32, 8}}) {
+    for (auto [kind, inner] : {std::pair(FactorKind::BF16, 16), {FactorKind::F16, 16}, {FactorKind::TF32, 8}}) {
       EXPECT_EQ(unit.getShape(kind).rows, 64) << gpu.name.str();
       EXPECT_EQ(unit.getShape(kind).inner, inner) << gpu.name.str();
       EXPECT_GE(unit.getShape(kind).mostColumns, 256) << gpu.name.str();

@@ -12,9 +12,9 @@
 
 namespace recur::conversion::nvvm {
 
-/// What a unit multiplies: bf16; or f32, of which it takes the digits that tf32 has. Inner indices of the latter are
-/// exchanged (`tile::exchangedColumn`).
-enum class FactorKind { BF16, TF32 };
+/// What a unit multiplies: numbers of 16 bits; or f32, of which it takes the digits that tf32 has. Inner indices of the
+/// latter are exchanged (`tile::exchangedColumn`).
+enum class FactorKind { BF16, F16, TF32 };
 
 /// Where a factor comes from: from threads' registers; or from shared memory, by loads of the threads, or by the unit
 /// itself, which does not see what a thread has written before that thread's fence.

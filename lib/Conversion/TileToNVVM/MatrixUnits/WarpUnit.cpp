@@ -11,10 +11,20 @@ using namespace recur::conversion::nvvm;
 void nvvm::multiplyByWarp(TeamCode &t, ValueRange left, ValueRange right, MutableArrayRef<Value> sums,
                           NVVM::MMATypes type) {
   FactorLayout layout = type == NVVM::MMATypes::tf32 ? FactorLayout::ofTF32() : FactorLayout::ofHalves();
-  Value all = NVVM::MmaOp::create(
-      t.builder, t.loc, structOf(t, t.builder.getF32Type(), SumsLayout::numbersOfUnit), left, right,
-      ValueRange(ArrayRef<Value>(sums)), ArrayRef<int64_t>{SumsLayout::unitRows, SumsLayout::unitColumns, layout.inner},
-      std::nullopt, std::nullopt, std::array{type, type}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  // NVVM's operation has words of bf16 and of tf32, but pairs of f16.
+  auto asWords = [&](ValueRange words) {
+    return llvm::map_to_vector(words, [&](Value word) -> Value {
+      return type == NVVM::MMATypes::f16
+                 ? LLVM::BitcastOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF16Type()), word)
+                 : word;
+    });
+  };
+  SmallVector<Value> leftWords = asWords(left), rightWords = asWords(right);
+  Value all =
+      NVVM::MmaOp::create(t.builder, t.loc, structOf(t, t.builder.getF32Type(), SumsLayout::numbersOfUnit),
+                          ValueRange(leftWords), ValueRange(rightWords), ValueRange(ArrayRef<Value>(sums)),
+                          ArrayRef<int64_t>{SumsLayout::unitRows, SumsLayout::unitColumns, layout.inner}, std::nullopt,
+                          std::nullopt, std::array{type, type}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   llvm::copy(takeApart(t, all, SumsLayout::numbersOfUnit), sums.begin());
 }
 
@@ -24,7 +34,7 @@ class WarpUnit : public MatrixUnit {
 public:
   bool isOf(const recur::GPUProfile &) const override { return true; }
   UnitShape getShape(FactorKind kind) const override {
-    bool isShort = kind == FactorKind::BF16;
+    bool isShort = kind != FactorKind::TF32;
     constexpr int64_t blockColumns = 2 * SumsLayout::unitColumns; // four matrices are two right factors
     return {4 * SumsLayout::unitRows, blockColumns, INT64_MAX,
             (isShort ? FactorLayout::ofHalves() : FactorLayout::ofTF32()).inner};
@@ -52,7 +62,9 @@ SmallVector<Value> WarpUnit::begin(TeamCode &t, const UnitProduct &product) cons
   constexpr int64_t rowBytes = PanelLayout::rowBytes;
   Value own = findOwnPiece(t, right, isAcross);
   Value ofPiece[PanelLayout::pieces]; // the same of another piece of the row
-  auto type = kind == FactorKind::TF32 ? NVVM::MMATypes::tf32 : NVVM::MMATypes::bf16;
+  auto type = kind == FactorKind::TF32  ? NVVM::MMATypes::tf32
+              : kind == FactorKind::F16 ? NVVM::MMATypes::f16
+                                        : NVVM::MMATypes::bf16;
   for (auto [i, place] : llvm::enumerate(places)) {
     ValueRange factor = ValueRange(left).slice(FactorLayout::leftWords * i, FactorLayout::leftWords);
     for (int64_t column = 0; column < columns; column += getShape(kind).columnStep) {

@@ -16,7 +16,7 @@ class WarpgroupUnit : public MatrixUnit {
 public:
   bool isOf(const recur::GPUProfile &gpu) const override { return gpu.hasWarpgroupProducts; }
   UnitShape getShape(FactorKind kind) const override {
-    bool isShort = kind == FactorKind::BF16;
+    bool isShort = kind != FactorKind::TF32;
     return {4 * SumsLayout::unitRows, SumsLayout::unitColumns, 256,
             (isShort ? FactorLayout::ofHalves() : FactorLayout::ofTF32()).inner};
   }
@@ -36,7 +36,7 @@ static Value describe(TeamCode &t, RightFactor right) {
 SmallVector<Value> WarpgroupUnit::begin(TeamCode &t, const UnitProduct &product) const {
   auto [kind, left, right, places, columns, isAcross, sums] = product;
   bool isTF32 = kind == FactorKind::TF32;
-  StringRef types = isTF32 ? "k8.f32.tf32.tf32" : "k16.f32.bf16.bf16";
+  StringRef types = isTF32 ? "k8.f32.tf32.tf32" : kind == FactorKind::F16 ? "k16.f32.f16.f16" : "k16.f32.bf16.bf16";
   StringRef last = isTF32 ? ", 1, 1" : isAcross ? ", 1, 1, 1" : ", 1, 1, 0";
   Value descriptor = describe(t, right);
   // How far groups of eight rows are apart, and that pieces are permuted by 128 bytes.
