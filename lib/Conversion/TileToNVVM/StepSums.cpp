@@ -1,4 +1,5 @@
 #include "Conversion/TileToNVVM/StepSums.h"
+#include "Conversion/TileToNVVM/InlinePTX.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
@@ -162,26 +163,36 @@ SmallVector<Words> StepSums::loadSteps(Value block, Value channel) {
   if (areShort())
     return loadShortSteps(block, channel);
   Value first = t.multiply(block, blockIndices);
-  Type bf16 = t.builder.getBF16Type(), f32 = t.builder.getF32Type();
+  Type word = t.builder.getI32Type(), f32 = t.builder.getF32Type();
+  auto bitsOf = [&](Value number) -> Value { return LLVM::BitcastOp::create(t.builder, t.loc, word, number); };
   SmallVector<Words> parts(2);
   for (int64_t eight : {0, 8})
     for (int64_t later : {0, 8}) {
-      SmallVector<Value> high, low;
+      SmallVector<Value> bits, low;
       for (int64_t odd : {0, 1}) {
         Value row = t.add(t.add(first, pair), later + odd), column = t.add(t.add(channel, group), eight);
-        Value step = t.get(steps, {row, column});
-        step = arith::MaxNumFOp::create(t.builder, t.loc, step, t.number(-mostStep));
-        step = arith::MinNumFOp::create(t.builder, t.loc, step, t.number(mostStep));
+        Value step = boundSize(t.get(steps, {row, column}));
         if (base == Base::Two)
           step = t.mul(step, t.number(log2OfE));
-        Value rounded = t.convert(t.convert(step, bf16), f32);
-        high.push_back(rounded);
-        low.push_back(t.minus(step, rounded));
+        // The first part is cut off and not rounded: a conversion of one number takes as long as eight other
+        // instructions, and with either the second part has the digits that the first lacks.
+        bits.push_back(bitsOf(step));
+        Value cut = arith::AndIOp::create(t.builder, t.loc, bits.back(), t.constant(int64_t(int32_t(0xffff0000))));
+        low.push_back(t.minus(step, LLVM::BitcastOp::create(t.builder, t.loc, f32, cut)));
       }
-      parts[0].push_back(pack(high[0], high[1]));
+      // The upper halves of both words.
+      parts[0].push_back(emitText(t, "prmt.b32 $0, $1, $2, 0x7632;", "=r,r,r", bits, word, TextReach::Operands));
       parts[1].push_back(pack(low[0], low[1]));
     }
   return parts;
+}
+
+/// The smaller size with the step's sign; also of what is no number.
+Value StepSums::boundSize(Value step) {
+  if (t.gpu.bounds16)
+    return call("llvm.nvvm.fmin.xorsign.abs.f", t.builder.getF32Type(), {step, t.number(mostStep)});
+  step = arith::MaxNumFOp::create(t.builder, t.loc, step, t.number(-mostStep));
+  return arith::MinNumFOp::create(t.builder, t.loc, step, t.number(mostStep));
 }
 
 Numbers StepSums::loadRows(const Place &place, Value block, int64_t each, int64_t which, Value channel) {

@@ -40,7 +40,6 @@ public:
   llvm::SmallVector<Words> loadSteps(mlir::Value block, mlir::Value channel);
   /// The same of steps that are loaded as matrices. `beyond` is no longer zero once steps of a lane had to be bounded.
   /// Of `indices`, where that is given, what lies behind counts for nothing.
-  mlir::Value boundSizes(mlir::Value word, int64_t bits);
   llvm::SmallVector<Words> loadShortSteps(mlir::Value block, mlir::Value channel, mlir::Value indices = {},
                                           mlir::Value *beyond = nullptr);
   /// Whether a place's numbers are loaded as matrices of 8 rows of 16 bytes.
@@ -83,6 +82,8 @@ private:
   bool areShort() const { return hasMatrices(steps); }
   mlir::Value mask(mlir::Value first, mlir::Value second, uint32_t bits);
   llvm::SmallVector<uint32_t> parts(bool isNegative) const;
+  mlir::Value boundSizes(mlir::Value word, int64_t bits);
+  mlir::Value boundSize(mlir::Value step);
   void dropRows(Words &words, mlir::Value first, mlir::Value indices);
 
   Base base;
