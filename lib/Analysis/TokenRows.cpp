@@ -44,6 +44,7 @@ private:
   bool isOnlyRead(Value tile, Operation *maker);
   bool isLoaded(LoadOp load);
   bool isMade(MapOp op);
+  Value findSum(Operation *op);
   /// As it lies in a record: as in the array where all that read it take any type.
   Type chooseElement(LoadOp load);
   bool takesAny(Value tile, LoadOp load);
@@ -102,6 +103,16 @@ bool RowFinder::isMade(MapOp op) {
     auto dims = cast<DenseI64ArrayAttr>(op.getDims()[unsigned(each.index())]).asArrayRef();
     return rows.contains(each.value()) && !dims.empty() && dims.front() == 0;
   });
+}
+
+/// The number that threads make of rows alone, each group of lanes the same; null where the op makes no such.
+Value RowFinder::findSum(Operation *op) {
+  bool isDot = isa<ProductOp>(op) && cast<ProductOp>(op).getRightTransposed();
+  Value result = isDot || isa<ReduceOp>(op) ? resultOf(op) : Value();
+  bool isOfRows = result && ofThreads.contains(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+                    return operand == result || !isa<TileType>(operand.getType()) || rows.contains(operand);
+                  });
+  return isOfRows && llvm::product_of(tileOf(result).getShape()) == 1 ? result : Value();
 }
 
 bool RowFinder::takesAny(Value tile, LoadOp load) {
@@ -164,6 +175,8 @@ void RowFinder::place(int64_t begin) {
         int64_t bits = tileOf(row.tile).getStride(0) * elements[row.op].getIntOrFloatBitWidth();
         record += int64_t(llvm::alignTo(uint64_t(bits) / 8, alignment));
       }
+  const int64_t sums = record;
+  record += int64_t(found.sums.size() * alignment);
   int64_t tokens = mostTokens;
   while (tokens > 1 && tokens * record > mostBytes)
     tokens /= 2;
@@ -182,6 +195,11 @@ void RowFinder::place(int64_t begin) {
       row.offset = found.begin + offsets[firsts[row.tile]];
       row.all = TileType::get(type.getContext(), shape, element, type.getMemory(), strides, /*swizzle=*/0);
     }
+  for (auto [number, row] : llvm::enumerate(found.sums)) {
+    Type f32 = Float32Type::get(row.tile.getContext());
+    row.offset = found.begin + sums + int64_t(number * alignment);
+    row.all = TileType::get(f32.getContext(), {tokens}, f32, Memory::Shared, {record / 4}, /*swizzle=*/0);
+  }
 }
 
 bool RowFinder::readsOthers() {
@@ -212,6 +230,9 @@ TokenRows RowFinder::find(int64_t begin) {
       found.made.push_back({op, op.getResult(), 0, {}, false});
       rows.insert(op.getResult());
     }
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (Value sum = findSum(&op))
+      found.sums.push_back({&op, sum, 0, {}, false});
   place(begin);
   if (!found.tokens)
     return {};

@@ -22,7 +22,8 @@ struct TokenRows {
   int64_t tokens = 0; // at once; none where rows come token by token
   int64_t begin = 0, end = 0;
   std::vector<Row> loads, made;
-  bool areAll = false; // nothing else in the loop reads an array
+  std::vector<Row> sums; // over rows of one token, each by eight lanes of a warp; `tile` has the token's
+  bool areAll = false;   // nothing else in the loop reads an array
 };
 
 /// What lies from an offset of the shared memory on. Some ops are done by threads with their own numbers.

@@ -137,21 +137,17 @@ void HeldCode::forEachPiece(Value state, const CallerArray &array, Value first, 
 void HeldCode::load(Value tile, const CallerArray &array, Value first) {
   Value state = getWholeTile(tile);
   int64_t together = countPiece(state);
-  Type element = array.type.getElementType(), f32 = t.builder.getF32Type();
+  Type element = array.type.getElementType();
   MutableArrayRef<Value> own = placesOf(state);
   auto loadIn = [&](bool isWhole) {
     SmallVector<std::pair<Value, SmallVector<int64_t>>> loaded; // all are under way before one is waited for
-    Type piece = isWhole && together > 1 ? Type(VectorType::get(together, element)) : element;
+    Type piece = t.typeOfWords(element, isWhole ? together : 1);
     forEachPiece(state, array, first, isWhole, [&](Value pointer, ArrayRef<int64_t> numbers) {
       loaded.push_back({t.load(pointer, piece), SmallVector<int64_t>(numbers)});
     });
     for (auto &[all, numbers] : loaded)
-      for (auto [i, number] : llvm::enumerate(numbers)) {
-        Value one = numbers.size() == 1
-                        ? all
-                        : LLVM::ExtractElementOp::create(t.builder, t.loc, all, t.constant(int64_t(i))).getResult();
-        t.store(t.convert(one, f32), own[size_t(number)]);
-      }
+      for (auto [one, number] : llvm::zip(t.takeWordsApart(all, element, int64_t(numbers.size())), numbers))
+        t.store(one, own[size_t(number)]);
   };
   t.either(
       isPresent(t, array),
@@ -201,7 +197,7 @@ HeldCode::Numbers HeldCode::readFrom(const Place &place, int64_t dim, ArrayRef<I
     together = 1;
   for (size_t i = 0; i < indices.size(); i += size_t(together)) {
     indicesOfOne[size_t(dim)] = indices[i];
-    llvm::append_range(found, t.getNeighbours(place, indicesOfOne, together));
+    llvm::append_range(found, t.getWords(place, indicesOfOne, together));
   }
   return found;
 }
@@ -378,18 +374,22 @@ void HeldCode::readState(ProductOp op, const HeldKernel &known) {
     put(known.place(result), 1, {Index(int64_t(step)), Index(0)}, HeldForm::Along, sums);
 }
 
+/// Of a dot.
+Value HeldCode::sum(ProductOp op, const HeldKernel &known) {
+  Numbers left = read(op.getLeft(), HeldForm::Across, known), right = read(op.getRight(), HeldForm::Across, known);
+  Value sum = t.number(0);
+  for (auto [a, b] : llvm::zip(left, right))
+    sum = t.fma(a, b, sum);
+  return sumAcross(sum);
+}
+
 void HeldCode::emit(ProductOp op, const HeldKernel &known) {
   if (isState(op.getResult()))
     return changeState(op, known);
   if (isState(op.getRight()))
     return readState(op, known);
-  if (op.getRightTransposed()) { // a dot
-    Numbers left = read(op.getLeft(), HeldForm::Across, known), right = read(op.getRight(), HeldForm::Across, known);
-    Value sum = t.number(0);
-    for (auto [a, b] : llvm::zip(left, right))
-      sum = t.fma(a, b, sum);
-    return keep(op.getResult(), {sumAcross(sum)}, known);
-  }
+  if (op.getRightTransposed())
+    return keep(op.getResult(), {sum(op, known)}, known);
   HeldForm form = held.numbers.lookup(getWholeTile(op.getResult()));
   Value factor = read(op.getLeft(), HeldForm::Same, known)[0];
   Numbers made =
@@ -416,7 +416,7 @@ void HeldCode::addTo(Numbers &numbers, ProductOp op, HeldForm form, const HeldKe
   }
 }
 
-void HeldCode::emit(ReduceOp op, const HeldKernel &known) {
+Value HeldCode::sum(ReduceOp op, const HeldKernel &known) {
   SmallVector<Numbers> inputs =
       llvm::map_to_vector(op.getInputs(), [&](Value in) { return read(in, HeldForm::Across, known); });
   auto combine = [&](Value a, Value b) -> Value {
@@ -430,7 +430,17 @@ void HeldCode::emit(ReduceOp op, const HeldKernel &known) {
                {Index(0), index})[0];
     total = total ? combine(total, own) : own;
   }
-  keep(op.getResult(), {t.combineLanes(total, combine, heldLanesAcross)}, known);
+  return t.combineLanes(total, combine, heldLanesAcross);
+}
+
+void HeldCode::emit(ReduceOp op, const HeldKernel &known) { keep(op.getResult(), {sum(op, known)}, known); }
+
+Value HeldCode::sum(Operation *op, const HeldKernel &known) {
+  return isa<ProductOp>(op) ? sum(cast<ProductOp>(op), known) : sum(cast<ReduceOp>(op), known);
+}
+
+void HeldCode::take(Operation *op, Value sum, const HeldKernel &known) {
+  keep(isa<ProductOp>(op) ? cast<ProductOp>(op).getResult() : cast<ReduceOp>(op).getResult(), {sum}, known);
 }
 
 /// Lanes across have the same numbers, and store one each.

@@ -25,6 +25,9 @@ public:
   void emit(tile::MapOp op, const HeldKernel &known);
   void emit(tile::ProductOp op, const HeldKernel &known);
   void emit(tile::ReduceOp op, const HeldKernel &known);
+  /// What such an op makes where it is one number. And that number, where it is known before.
+  mlir::Value sum(mlir::Operation *op, const HeldKernel &known);
+  void take(mlir::Operation *op, mlir::Value sum, const HeldKernel &known);
   /// Of a vector along the warps.
   void emit(tile::StoreOp op, const CallerArray &array, mlir::Value first);
 
@@ -58,6 +61,8 @@ private:
   mlir::Value isFirst(analysis::HeldForm form);
   void changeState(tile::MapOp op, const HeldKernel &known);
   void changeState(tile::ProductOp op, const HeldKernel &known);
+  mlir::Value sum(tile::ProductOp op, const HeldKernel &known);
+  mlir::Value sum(tile::ReduceOp op, const HeldKernel &known);
   void addTo(Numbers &numbers, tile::ProductOp op, analysis::HeldForm form, const HeldKernel &known);
   void readState(tile::ProductOp op, const HeldKernel &known);
   Numbers get(mlir::Value state);

@@ -261,6 +261,9 @@ private:
   /// At the end of a token: a barrier, unless its threads have met nowhere that the next one's would.
   void endToken();
   void placeRow(const analysis::TokenRows::Row &row, mlir::Value record);
+  Place findRow(const analysis::TokenRows::Row &row, mlir::Value record);
+  /// Each group of lanes sums what is summed of one token's rows.
+  void sumRows(mlir::Value rows);
   /// A load that a loop begins with, and where its registers are among all.
   struct Ahead {
     tile::LoadOp op;
@@ -326,6 +329,9 @@ private:
   void store(mlir::Value tile, const Place &place, mlir::Value rows, const CallerArray &array, mlir::Value first);
   /// What threads do with their own numbers; false for other ops.
   bool lowerHeld(mlir::Operation *op);
+  /// Tiles in their places, and what comes before they are read or written.
+  void withPlaces(llvm::function_ref<void(const HeldKernel &)> use);
+  void orderTile(mlir::Value tile, bool isWrite);
 
   /// Whether the op right behind the last of `together` is made together with these.
   bool isNextTogether();
@@ -373,7 +379,8 @@ private:
   };
   std::vector<StartedRow> startedRows;
   std::optional<TokenBlock> firstBlock;
-  bool mayHaveList;                      // of chunks
+  llvm::DenseMap<mlir::Operation *, mlir::Value> sumsOfRow; // of the token's row: what is known before
+  bool mayHaveList;                                         // of chunks
   mlir::Value list, hasList, listsChunk; // whether there is one, and then whether the CTA has a chunk of it
   mlir::Value ownChunk;                  // where it is the CTA's
   mlir::Value ownRound;                  // of a CTA that goes from unit to unit

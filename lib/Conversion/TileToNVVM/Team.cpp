@@ -143,6 +143,49 @@ SmallVector<Value> TeamCode::getNeighbours(const Place &place, ArrayRef<Index> i
   return values;
 }
 
+static bool isInWords(Type element, int64_t count) { return element.isBF16() && count % 2 == 0; }
+
+Type TeamCode::typeOfWords(Type element, int64_t count) const {
+  if (isInWords(element, count))
+    element = builder.getI32Type(), count /= 2;
+  return count > 1 ? Type(VectorType::get(count, element)) : element;
+}
+
+SmallVector<Value> TeamCode::takeWordsApart(Value words, Type element, int64_t count) {
+  Type f32 = builder.getF32Type();
+  auto take = [&](int64_t number) {
+    return isa<VectorType>(words.getType())
+               ? LLVM::ExtractElementOp::create(builder, loc, words, constant(number)).getResult()
+               : words;
+  };
+  SmallVector<Value> numbers;
+  if (!isInWords(element, count)) {
+    for (int64_t i = 0; i < count; ++i)
+      numbers.push_back(convert(take(i), f32));
+    return numbers;
+  }
+  constexpr int64_t half = 16, upperHalf = -1 << half;
+  for (int64_t i = 0; i < count / 2; ++i) {
+    Value word = take(i), lower = arith::ShLIOp::create(builder, loc, word, constant(half)),
+          upper = arith::AndIOp::create(builder, loc, word, constant(upperHalf));
+    for (Value bits : {lower, upper})
+      numbers.push_back(arith::BitcastOp::create(builder, loc, f32, bits));
+  }
+  return numbers;
+}
+
+SmallVector<Value> TeamCode::getWords(const Place &place, ArrayRef<Index> indices, int64_t count) {
+  int64_t width = countAtOnce(place, count);
+  Type element = place.type.getElementType();
+  SmallVector<Value> values;
+  SmallVector<Index> at(indices);
+  for (int64_t first = 0; first < count; first += width) {
+    at.back() = Index(indices.back().value, indices.back().constant + first);
+    llvm::append_range(values, takeWordsApart(load(address(place, at), typeOfWords(element, width)), element, width));
+  }
+  return values;
+}
+
 void TeamCode::putNeighbours(ArrayRef<Value> values, const Place &place, ArrayRef<Index> indices) {
   int64_t count = values.size(), width = countAtOnce(place, count);
   Type element = place.type.getElementType();

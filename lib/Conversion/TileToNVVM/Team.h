@@ -112,6 +112,12 @@ public:
   /// they are: not converted to f32.
   llvm::SmallVector<mlir::Value> getNeighbours(const Place &place, llvm::ArrayRef<Index> indices, int64_t count,
                                                bool asTheyAre = false);
+  /// What so many neighbours are loaded as, and then each of them as f32. Two of bf16 are a word, of which one takes an
+  /// instruction; by themselves the upper ones take two.
+  mlir::Type typeOfWords(mlir::Type element, int64_t count) const;
+  llvm::SmallVector<mlir::Value> takeWordsApart(mlir::Value words, mlir::Type element, int64_t count);
+  /// As `getNeighbours`, by words.
+  llvm::SmallVector<mlir::Value> getWords(const Place &place, llvm::ArrayRef<Index> indices, int64_t count);
   void putNeighbours(llvm::ArrayRef<mlir::Value> values, const Place &place, llvm::ArrayRef<Index> indices);
   /// Floating-point numbers of one type as those of another, rounded to nearest even.
   mlir::Value convert(mlir::Value value, mlir::Type element);

@@ -494,6 +494,20 @@ LogicalResult KernelLowering::checkTypes(Operation *op) {
   return success();
 }
 
+void KernelLowering::orderTile(Value tile, bool isWrite) {
+  Access access = extents.lookup(tile);
+  access.isWrite = isWrite;
+  if (auto array = dyn_cast<BlockArgument>(tile))
+    access.begin = array.getArgNumber(), access.end = access.begin + 1;
+  order(access);
+}
+
+void KernelLowering::withPlaces(llvm::function_ref<void(const HeldKernel &)> use) {
+  auto placeOf = [&](Value tile) { return place(tile); };
+  auto orderIt = [&](Value tile, bool isWrite) { orderTile(tile, isWrite); };
+  use({placeOf, orderIt});
+}
+
 bool KernelLowering::lowerHeld(Operation *op) {
   auto isStateOf = [&](auto own) { return held->isState(own.getTile()); };
   if (auto load = dyn_cast<LoadOp>(op); load && isStateOf(load)) {
@@ -504,17 +518,13 @@ bool KernelLowering::lowerHeld(Operation *op) {
   }
   if (!held->takes(op))
     return false;
-  auto orderTile = [&](Value tile, bool isWrite) {
-    Access access = extents.lookup(tile);
-    access.isWrite = isWrite;
-    if (auto array = dyn_cast<BlockArgument>(tile))
-      access.begin = array.getArgNumber(), access.end = access.begin + 1;
-    order(access);
-  };
-  auto placeOf = [&](Value tile) { return place(tile); };
-  HeldKernel known{placeOf, orderTile};
+  if (Value known = sumsOfRow.lookup(op)) {
+    withPlaces([&](const HeldKernel &places) { held->take(op, known, places); });
+    return true;
+  }
   llvm::TypeSwitch<Operation *>(op)
-      .Case<MapOp, ProductOp, ReduceOp>([&](auto own) { held->emit(own, known); })
+      .Case<MapOp, ProductOp, ReduceOp>(
+          [&](auto own) { withPlaces([&](const HeldKernel &known) { held->emit(own, known); }); })
       .Case([&](StoreOp store) {
         orderTile(store.getArray(), /*isWrite=*/true);
         CallerArray array = arrayOf(store.getArray());

@@ -24,7 +24,7 @@ KernelLowering::TokenBlock KernelLowering::findTokenBlock(Value first) {
 }
 
 /// In the records from the first one on, or in the one of a token.
-void KernelLowering::placeRow(const TokenRows::Row &row, Value record) {
+Place KernelLowering::findRow(const TokenRows::Row &row, Value record) {
   Value pointer = LLVM::GEPOp::create(builder, team.loc, shared.getType(), builder.getI8Type(), shared,
                                       ArrayRef<LLVM::GEPArg>{int32_t(row.offset)});
   TileType type = row.all;
@@ -34,7 +34,32 @@ void KernelLowering::placeRow(const TokenRows::Row &row, Value record) {
     shape[0] = 1;
     type = TileType::get(type.getContext(), shape, type.getElementType(), type.getMemory(), type.getStrides(), 0);
   }
-  places[row.tile] = {pointer, type, recordAlignment};
+  return {pointer, type, recordAlignment};
+}
+
+void KernelLowering::placeRow(const TokenRows::Row &row, Value record) { places[row.tile] = findRow(row, record); }
+
+void KernelLowering::sumRows(Value rows) {
+  const TokenRows &all = heldStates->rows;
+  forgetThread();
+  Value group = team.divide(team.thread, analysis::heldLanesAcross);
+  Value isFirst = arith::CmpIOp::create(builder, team.loc, arith::CmpIPredicate::eq,
+                                        team.remainder(team.thread, analysis::heldLanesAcross), team.constant(0));
+  int64_t groups = team.threads / analysis::heldLanesAcross;
+  for (int64_t begin = 0; begin < all.tokens; begin += groups) {
+    Value token = team.add(group, begin), record = team.smaller(token, team.constant(all.tokens - 1));
+    for (const std::vector<TokenRows::Row> *some : {&all.loads, &all.made})
+      for (const TokenRows::Row &row : *some)
+        placeRow(row, record);
+    Value isThere = arith::AndIOp::create(builder, team.loc, isFirst, team.below(token, rows));
+    for (const TokenRows::Row &row : all.sums)
+      withPlaces([&](const HeldKernel &known) {
+        Value sum = held->sum(row.op, known);
+        team.when(isThere, [&] { team.put(sum, findRow(row, record), {Index(0)}); });
+      });
+  }
+  team.barrier();
+  pending.clear();
 }
 
 void KernelLowering::startTokenRows() {
@@ -98,6 +123,8 @@ LogicalResult KernelLowering::finishTokenRows(const TokenBlock &block) {
     emitMap(team, op, placesOf(op.getInputs()), place(row.tile), rows);
   }
   orderAll();
+  if (!heldStates->rows.sums.empty())
+    sumRows(rows);
   return success();
 }
 
@@ -119,6 +146,8 @@ LogicalResult KernelLowering::lowerToken(scf::ForOp loop, Value row) {
       placeRow(own, row);
       isDone.insert(own.op);
     }
+  for (const TokenRows::Row &own : heldStates->rows.sums)
+    sumsOfRow[own.op] = team.get(findRow(own, row), {Index(0)});
   SmallVector<Operation *> outputs = findOutputOps(*loop.getBody());
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (!outputs.empty() && &op == outputs.front() && failed(lowerOutputs(outputs)))

@@ -3,6 +3,9 @@
 // Two CTAs of 128 threads have a head. Of a state of 64 by 64 a thread has 16 numbers, as where one CTA of 256 threads
 // has all of it: the second part begins behind the 16 blocks of rows of the first. Each CTA has all rows of inputs, and
 // of outputs it stores its own values.
+// The product of a key and a query is made for all of the eight tokens before the first one, by eight lanes each, in the
+// order in which they would make it for one: 8 multiplications and 3 exchanges. A token has only its two reads of the
+// state.
 // CHECK-LABEL: llvm.func @decode
 // CHECK-SAME: nvvm.reqntid = array<i32: 128, 1, 1>
 // CHECK-COUNT-16: llvm.alloca
@@ -11,13 +14,29 @@
 // CHECK: %[[PART:.*]] = arith.remui %[[COLUMN]], %c2_i32
 // CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c16_i32
 // CHECK: %[[ALONG:.*]] = arith.addi %{{.*}}, %[[FIRST]]
-// CHECK: scf.while
+// CHECK: nvvm.cp.async.wait.group
+// CHECK: nvvm.barrier
+// CHECK-COUNT-8: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+// CHECK: nvvm.barrier
+// CHECK-NEXT: scf.while
 // CHECK: scf.for
-// CHECK: %[[ROW:.*]] = arith.muli %[[ALONG]], %{{.*}}
 // CHECK-COUNT-16: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
 // CHECK-COUNT-6: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl
+// CHECK-COUNT-16: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
+// CHECK-COUNT-6: nvvm.shfl.sync bfly
+// CHECK: nvvm.cp.async.wait.group
+// CHECK-COUNT-8: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK: llvm.return
 module {
-  tile.kernel @decode required 4 workspace 0 threads 128 shared 18688 attributes {tile.state_parts = 2 : i64} {
+  tile.kernel @decode required 4 workspace 0 threads 128 shared 19200 attributes {tile.state_parts = 2 : i64} {
   ^bb0(%arg0: !tile.tile<?x64xbf16, global>, %arg1: !tile.tile<?x64xbf16, global>, %arg2: !tile.tile<?x64xbf16, global>, %arg3: !tile.tile<?xbf16, global>, %arg4: !tile.tile<?x64x64xf32, global>, %arg5: !tile.tile<?x64xbf16, global>, %arg6: !tile.tile<?x64x64xf32, global>, %arg7: !tile.tile<?x64x64xf32, global>, %arg8: i64):
     %0 = tile.alloc at 0 : <64x64xf32, shared, [68, 1]>
     %1 = tile.alloc at 17408 : <1xf32, shared, [1]>
@@ -28,6 +47,8 @@ module {
     %6 = tile.alloc at 17920 : <1x64xf32, shared, [68, 1]>
     %7 = tile.alloc at 17408 : <1x64xbf16, shared, [72, 1]>
     %8 = tile.alloc at 18176 : <1x64xf32, shared, [68, 1]>
+    %dot = tile.alloc at 18688 : <1x1xf32, shared, [1, 1]>
+    %scaled = tile.alloc at 18816 : <1x64xf32, shared, [68, 1]>
     %c0_i64 = arith.constant 0 : i64
     %c1_i64 = arith.constant 1 : i64
     %c1_i64_0 = arith.constant 1 : i64
@@ -62,9 +83,11 @@ module {
         %17 = arith.subf %arg10, %arg11 : f32
         tile.yield %17 : f32
       }
+      tile.product %8, right_transposed %4 into %dot rows %c1_i64_8 inner %c64_i64 result_triangle [1, 1] : <1x64xf32, shared, [68, 1]>, <1x64xf32, shared, [68, 1]> into <1x1xf32, shared, [1, 1]>
+      tile.product %dot, %6 into %scaled rows %c1_i64_8 inner %c1_i64_8 left_triangle [1, 1] : <1x1xf32, shared, [1, 1]>, <1x64xf32, shared, [68, 1]> into <1x64xf32, shared, [68, 1]>
       %c1_i64_9 = arith.constant 1 : i64
       %c64_i64_10 = arith.constant 64 : i64
-      tile.product %8, right_transposed %0 into %7 rows %c1_i64_9 inner %c64_i64_10 plus %6 : <1x64xf32, shared, [68, 1]>, <64x64xf32, shared, [68, 1]> into <1x64xbf16, shared, [72, 1]> plus !tile.tile<1x64xf32, shared, [68, 1]>
+      tile.product %8, right_transposed %0 into %7 rows %c1_i64_9 inner %c64_i64_10 plus %scaled : <1x64xf32, shared, [68, 1]>, <64x64xf32, shared, [68, 1]> into <1x64xbf16, shared, [72, 1]> plus !tile.tile<1x64xf32, shared, [68, 1]>
       %15 = tile.view %6 offset 0 : <1x64xf32, shared, [68, 1]> to <64xf32, shared, [1]>
       %16 = tile.view %4 offset 0 : <1x64xf32, shared, [68, 1]> to <64xf32, shared, [1]>
       %c64_i64_11 = arith.constant 64 : i64

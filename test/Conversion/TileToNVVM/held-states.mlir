@@ -16,7 +16,7 @@
 // CHECK-NEXT: scf.while
 // CHECK: scf.for
 // CHECK-NOT: nvvm.barrier
-// CHECK: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xbf16>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<2xi32>
 // CHECK-NOT: nvvm.barrier
 // CHECK-COUNT-16: llvm.intr.fma
 // CHECK-NOT: nvvm.barrier
