@@ -35,8 +35,7 @@ static Value resultOf(Operation *op) {
 namespace {
 class RowFinder {
 public:
-  RowFinder(KernelOp kernel, scf::ForOp loop, const llvm::DenseSet<Operation *> &ofThreads)
-      : kernel(kernel), loop(loop), ofThreads(ofThreads) {}
+  RowFinder(scf::ForOp loop, const llvm::DenseSet<Operation *> &ofThreads) : loop(loop), ofThreads(ofThreads) {}
   TokenRows find(int64_t begin);
 
 private:
@@ -53,7 +52,6 @@ private:
   void place(int64_t begin);
   bool readsOthers();
 
-  KernelOp kernel;
   scf::ForOp loop;
   const llvm::DenseSet<Operation *> &ofThreads;
   TokenRows found;
@@ -246,5 +244,5 @@ TokenRows recur::analysis::findTokenRows(KernelOp kernel, scf::ForOp loop, const
   if (kernel->hasAttr(tokenByTokenAttribute) || kernel->hasAttr(treesAttribute) ||
       !matchPattern(loop.getLowerBound(), m_Zero()))
     return {};
-  return RowFinder(kernel, loop, ofThreads).find(begin);
+  return RowFinder(loop, ofThreads).find(begin);
 }
