@@ -127,19 +127,27 @@ static int64_t countAtOnce(const Place &place, int64_t count) {
   return most;
 }
 
+/// Calls `access` for each access to so many neighbours, with the first of its neighbours and where that one is.
+static void forEachAccess(ArrayRef<Index> indices, int64_t count, int64_t width,
+                          llvm::function_ref<void(int64_t first, ArrayRef<Index> at)> access) {
+  SmallVector<Index> at(indices);
+  for (int64_t first = 0; first < count; first += width) {
+    at.back() = Index(indices.back().value, indices.back().constant + first);
+    access(first, at);
+  }
+}
+
 SmallVector<Value> TeamCode::getNeighbours(const Place &place, ArrayRef<Index> indices, int64_t count, bool asTheyAre) {
   int64_t width = countAtOnce(place, count);
   Type element = place.type.getElementType();
   SmallVector<Value> values;
-  SmallVector<Index> at(indices);
-  for (int64_t first = 0; first < count; first += width) {
-    at.back() = Index(indices.back().value, indices.back().constant + first);
+  forEachAccess(indices, count, width, [&](int64_t, ArrayRef<Index> at) {
     Value all = load(address(place, at), width > 1 ? Type(VectorType::get(width, element)) : element);
     for (int64_t i = 0; i < width; ++i) {
       Value one = width > 1 ? LLVM::ExtractElementOp::create(builder, loc, all, constant(i)).getResult() : all;
       values.push_back(asTheyAre ? one : convert(one, builder.getF32Type()));
     }
-  }
+  });
   return values;
 }
 
@@ -178,20 +186,16 @@ SmallVector<Value> TeamCode::getWords(const Place &place, ArrayRef<Index> indice
   int64_t width = countAtOnce(place, count);
   Type element = place.type.getElementType();
   SmallVector<Value> values;
-  SmallVector<Index> at(indices);
-  for (int64_t first = 0; first < count; first += width) {
-    at.back() = Index(indices.back().value, indices.back().constant + first);
+  forEachAccess(indices, count, width, [&](int64_t, ArrayRef<Index> at) {
     llvm::append_range(values, takeWordsApart(load(address(place, at), typeOfWords(element, width)), element, width));
-  }
+  });
   return values;
 }
 
 void TeamCode::putNeighbours(ArrayRef<Value> values, const Place &place, ArrayRef<Index> indices) {
   int64_t count = values.size(), width = countAtOnce(place, count);
   Type element = place.type.getElementType();
-  SmallVector<Index> at(indices);
-  for (int64_t first = 0; first < count; first += width) {
-    at.back() = Index(indices.back().value, indices.back().constant + first);
+  forEachAccess(indices, count, width, [&](int64_t first, ArrayRef<Index> at) {
     Value all = convert(values[first], element);
     if (width > 1) {
       all = LLVM::UndefOp::create(builder, loc, VectorType::get(width, element));
@@ -199,7 +203,7 @@ void TeamCode::putNeighbours(ArrayRef<Value> values, const Place &place, ArrayRe
         all = LLVM::InsertElementOp::create(builder, loc, all, convert(values[first + i], element), constant(i));
     }
     store(all, address(place, at));
-  }
+  });
 }
 
 Value TeamCode::convert(Value value, Type element) {

@@ -165,10 +165,8 @@ Value WarpgroupCode::pack(Value low, Value high, Type element) {
 }
 
 std::pair<Value, Value> WarpgroupCode::unpack(Value both) {
-  Type f32 = t.builder.getF32Type();
-  Value low = arith::ShLIOp::create(t.builder, t.loc, both, t.constant(16));
-  Value high = arith::AndIOp::create(t.builder, t.loc, both, t.constant(0xFFFF0000));
-  return {LLVM::BitcastOp::create(t.builder, t.loc, f32, low), LLVM::BitcastOp::create(t.builder, t.loc, f32, high)};
+  SmallVector<Value> numbers = t.takeWordsApart(both, t.builder.getBF16Type(), 2);
+  return {numbers[0], numbers[1]};
 }
 
 WarpgroupCode::Split WarpgroupCode::split(ArrayRef<Value> numbers) {
