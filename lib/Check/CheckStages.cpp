@@ -179,21 +179,20 @@ static PreparedStage makeTileStage(dgps::RecurrenceOp recurrence,
 
 static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
                                                               Expected<mlir::OwningOpRef<mlir::ModuleOp>> module,
-                                                              const PipelineOptions &options, CUDAForm form,
+                                                              const PipelineOptions &options, plan::Form from,
                                                               const interpreter::TileOptions &how = {}) {
   if (!module)
     return module.takeError();
   auto program = *(**module).getOps<chunk::ProgramOp>().begin();
   auto arrays = interpreter::listKernelArrays(program);
-  Expected<CUDAKernels> made = planCUDAKernels(program, options, form);
+  Expected<plan::GPUKernels> made = plan::Search(program, options, from).find();
   if (!made)
     return made.takeError();
-  auto kernels = std::make_shared<CUDAKernels>(std::move(*made));
-  if (how.segments > 1 &&
-      none_of(kernels->plan.launches, [](const codegen::InterfaceLaunch &launch) { return launch.cuts; }))
+  auto kernels = std::make_shared<plan::GPUKernels>(std::move(*made));
+  if (how.segments > 1 && none_of(kernels->plan.launches, [](const tile::Launch &launch) { return launch.cuts; }))
     return std::nullopt;
   return makeTileStage(recurrence, [kernels, arrays, how, chunk = options.chunk.value_or(0)](const data::Data &data) {
-    SmallVector<tile::KernelOp> all(kernels->lowering->getModule().getOps<tile::KernelOp>());
+    SmallVector<tile::KernelOp> all(kernels->tiles->getOps<tile::KernelOp>());
     if (kernels->phases)
       return interpreter::interpretPhases(all, *kernels->phases, arrays, chunk, data, how);
     interpreter::KeptArrays kept{chunk, {}};
@@ -203,9 +202,9 @@ static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp
 }
 
 static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
-                                                              const PipelineOptions &options, CUDAForm form,
+                                                              const PipelineOptions &options, plan::Form from,
                                                               const interpreter::TileOptions &how = {}) {
-  return prepareCUDATile(recurrence, copyTo("chunk", recurrence, options), options, form, how);
+  return prepareCUDATile(recurrence, copyTo("chunk", recurrence, options), options, from, how);
 }
 
 /// A CTA that begins within a sequence leaves out no more than this of a state, by bounds that follow from the gates
@@ -226,7 +225,7 @@ static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp rec
     return completed.takeError();
   const PipelineOptions &options = *completed;
   if (!options.target.isCPU())
-    return prepareCUDATile(recurrence, options, CUDAForm::AllInChain);
+    return prepareCUDATile(recurrence, options, plan::Form::AllInChain);
   if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), options)))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
   auto arrays = interpreter::listKernelArrays(*(*module)->getOps<chunk::ProgramOp>().begin());
@@ -248,7 +247,7 @@ static Expected<std::optional<PreparedStage>> prepareTileSegments(dgps::Recurren
     return completed.takeError();
   interpreter::TileOptions how;
   how.segments = 3;
-  return allowForSegments(prepareCUDATile(recurrence, *completed, CUDAForm::AllInChain, how));
+  return allowForSegments(prepareCUDATile(recurrence, *completed, plan::Form::AllInChain, how));
 }
 
 /// The plan that takes the place of phases where the assembler has something against them.
@@ -256,7 +255,7 @@ static Expected<std::optional<PreparedStage>> preparePlainTile(dgps::RecurrenceO
                                                                const PipelineOptions &options) {
   if (options.target.isCPU())
     return std::nullopt;
-  return prepareCUDATile(recurrence, options, CUDAForm::Plain);
+  return prepareCUDATile(recurrence, options, plan::Form::Plain);
 }
 
 static Expected<std::optional<PreparedStage>> prepareStepTile(dgps::RecurrenceOp recurrence,
@@ -265,7 +264,7 @@ static Expected<std::optional<PreparedStage>> prepareStepTile(dgps::RecurrenceOp
     return std::nullopt; // whose step kernel has no plan of tiles
   PipelineOptions oneToken = options;
   auto module = makeStepProgram(recurrence, oneToken);
-  return prepareCUDATile(recurrence, std::move(module), oneToken, CUDAForm::Plain);
+  return prepareCUDATile(recurrence, std::move(module), oneToken, plan::Form::Plain);
 }
 
 /// Kernels that this machine cannot run are compiled all the same.
@@ -335,7 +334,7 @@ static Expected<std::optional<PreparedStage>> prepareTileRounded(dgps::Recurrenc
     return completed.takeError();
   interpreter::TileOptions how;
   how.rounds = true;
-  auto exact = prepareCUDATile(recurrence, *completed, CUDAForm::AllInChain, how);
+  auto exact = prepareCUDATile(recurrence, *completed, plan::Form::AllInChain, how);
   if (!exact || !*exact)
     return exact;
   return makeKernelStage(recurrence, given, std::move((*exact)->run));

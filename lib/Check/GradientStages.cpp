@@ -133,27 +133,27 @@ namespace {
 /// The plans of what leaves the states, and of the gradient.
 struct GradientPlans {
   compile::GradientPrograms programs;
-  mlir::OwningOpRef<mlir::ModuleOp> cores;   // with the kernels, of a processor
-  compile::CUDAKernels ofStates, ofGradient; // of a GPU
+  mlir::OwningOpRef<mlir::ModuleOp> cores; // with the kernels, of a processor
+  plan::GPUKernels ofStates, ofGradient;   // of a GPU
   InterpretedPlan states, gradient;
 };
 } // namespace
 
 /// The plan of a GPU that the program gets in this form.
-static Error planLaunches(chunk::ProgramOp program, const PipelineOptions &options, compile::CUDAForm form,
-                          compile::CUDAKernels &kernels, InterpretedPlan &plan) {
-  Expected<compile::CUDAKernels> made = compile::planCUDAKernels(program, options, form);
+static Error planLaunches(chunk::ProgramOp program, const PipelineOptions &options, plan::Form from,
+                          plan::GPUKernels &kernels, InterpretedPlan &plan) {
+  Expected<plan::GPUKernels> made = plan::Search(program, options, from).find();
   if (!made)
     return made.takeError();
   kernels = std::move(*made);
-  plan.kernels = llvm::to_vector(kernels.lowering->getModule().getOps<tile::KernelOp>());
+  plan.kernels = llvm::to_vector(kernels.tiles->getOps<tile::KernelOp>());
   plan.phases = kernels.phases;
   return Error::success();
 }
 
 /// The plans as they are built for the target, in float64 but for constants unless `how` says something else.
 static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &given,
-                                              compile::CUDAForm form, const TileOptions &how) {
+                                              plan::Form from, const TileOptions &how) {
   Expected<PipelineOptions> options =
       given.target.isCPU() ? given : compile::getBackend(given.target).completeGradient(recurrence, given);
   if (!options)
@@ -177,7 +177,7 @@ static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, con
   } else {
     for (auto [program, kernels, plan] : {std::tuple(plans->programs.states, &plans->ofStates, &plans->states),
                                           std::tuple(plans->programs.gradient, &plans->ofGradient, &plans->gradient)})
-      if (Error error = planLaunches(program, *options, form, *kernels, *plan))
+      if (Error error = planLaunches(program, *options, from, *kernels, *plan))
         return std::move(error);
   }
   return PreparedGradient{getRoundedLimit(DataType::F32),
@@ -190,13 +190,13 @@ static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, con
 }
 
 static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  return prepareTile(recurrence, options, compile::CUDAForm::AllInChain, {});
+  return prepareTile(recurrence, options, plan::Form::AllInChain, {});
 }
 
 /// One CTA for each head of each sequence, which takes the place of phases where a program has none, or where the
 /// assembler has something against them.
 static Expected<PreparedGradient> preparePlainTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  return prepareTile(recurrence, options, compile::CUDAForm::Plain, {});
+  return prepareTile(recurrence, options, plan::Form::Plain, {});
 }
 
 /// What is judged as kernels on data of the types.
@@ -225,14 +225,14 @@ static Expected<PreparedGradient> makeKernelStage(dgps::RecurrenceOp recurrence,
 static Expected<PreparedGradient> prepareTileSegments(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   TileOptions how;
   how.segments = 3;
-  return prepareTile(recurrence, options, compile::CUDAForm::AllInChain, how);
+  return prepareTile(recurrence, options, plan::Form::AllInChain, how);
 }
 
 /// A GPU's kernels as their plans say, op by op, rounding where they do: how far off they are, without a GPU.
 static Expected<PreparedGradient> prepareTileRounded(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   TileOptions how;
   how.rounds = true;
-  Expected<PreparedGradient> plans = prepareTile(recurrence, options, compile::CUDAForm::AllInChain, how);
+  Expected<PreparedGradient> plans = prepareTile(recurrence, options, plan::Form::AllInChain, how);
   if (!plans)
     return plans;
   return makeKernelStage(recurrence, options, std::move(plans->run));

@@ -4,6 +4,7 @@
 #include "Codegen/Embed/Combine.h"
 #include "Codegen/Embed/KernelInterface.h"
 #include "Pipelines/Stages.h"
+#include "Plan/Candidate.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
 
@@ -35,6 +36,17 @@ struct KernelResources {
 /// A line of a report.
 struct Remark {
   std::string about, text;
+};
+
+/// What a report says of kernels beside their plans.
+struct KernelReport {
+  struct Candidates {
+    std::string kernel;
+    std::vector<plan::Verdict> verdicts; // on those that have the chunk which is taken
+  };
+  std::vector<Candidates> candidates;
+  std::vector<plan::Verdict> lostChunks; // candidates of the gradient with other chunks
+  std::vector<Remark> remarks;
 };
 
 /// Makes the kernels of one target, one after another, and in the end the objects that hold them.
@@ -83,17 +95,22 @@ public:
   virtual bool summarisesSegments() const = 0;
   /// The fewest tokens of a sequence with which a call that is left alone may take the plan, one of a chunk program.
   virtual int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const = 0;
-  /// The options with what they leave to the target: how many tokens a chunk of the recurrence has. `rejected`, if not
-  /// null, gets what a report says of the numbers that were tried before.
+  /// The options with what they leave to the target: how many tokens a chunk of the recurrence has. `lost`, if not
+  /// null, gets the candidates with other numbers.
   virtual llvm::Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                                   std::vector<Remark> *rejected) const = 0;
+                                                   std::vector<plan::Verdict> *lost) const = 0;
   llvm::Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const {
     return complete(recurrence, pipeline, nullptr);
   }
   /// The same for its gradient.
   virtual llvm::Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence,
-                                                           const PipelineOptions &pipeline) const {
-    return complete(recurrence, pipeline);
+                                                           const PipelineOptions &pipeline,
+                                                           std::vector<plan::Verdict> *lost) const {
+    return complete(recurrence, pipeline, lost);
+  }
+  llvm::Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence,
+                                                   const PipelineOptions &pipeline) const {
+    return completeGradient(recurrence, pipeline, nullptr);
   }
   /// The target when a program may choose among several, and run on another machine than this one.
   virtual Target makePortable(const Target &target) const = 0;
@@ -103,12 +120,12 @@ public:
   virtual llvm::Expected<KernelResources> measureProgram(chunk::ProgramOp program,
                                                          const PipelineOptions &pipeline) const = 0;
   /// What a report says of the kernels beside their plans, where the options are complete.
-  virtual llvm::Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp recurrence,
-                                                             const PipelineOptions &pipeline) const = 0;
+  virtual llvm::Expected<KernelReport> explainKernels(dgps::RecurrenceOp recurrence,
+                                                      const PipelineOptions &pipeline) const = 0;
   /// The same of the gradient's; nothing where there is nothing to say.
-  virtual llvm::Expected<std::vector<Remark>> explainGradient(dgps::RecurrenceOp recurrence,
-                                                              const PipelineOptions &pipeline) const {
-    return std::vector<Remark>();
+  virtual llvm::Expected<KernelReport> explainGradient(dgps::RecurrenceOp recurrence,
+                                                       const PipelineOptions &pipeline) const {
+    return KernelReport();
   }
   /// `objectName` is that of the object with the descriptors.
   virtual std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,

@@ -3,6 +3,7 @@
 #include "Compile/Backend.h"
 #include "Compile/CPUKernel.h"
 #include "Compile/KernelPlans.h"
+#include "Plan/Chunks.h"
 #include "Support/Errors.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/ThreadPool.h"
@@ -65,12 +66,14 @@ public:
   bool summarisesSegments() const override { return true; }
   int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override;
   Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                     std::vector<Remark> *rejected) const override;
+                                     std::vector<plan::Verdict> *lost) const override;
   Target makePortable(const Target &target) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
-  Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp, const PipelineOptions &) const override {
-    return std::vector<Remark>();
+  Expected<KernelReport> explainKernels(dgps::RecurrenceOp, const PipelineOptions &pipeline) const override {
+    KernelReport report;
+    report.candidates.push_back({"chunk", {{plan::getCore(*pipeline.chunk), 0, ""}}});
+    return report;
   }
   ArrayRef<StringRef> getCodeForms() const override {
     static constexpr StringRef forms[] = {"obj", "asm"};
@@ -115,23 +118,18 @@ Target CPUBackend::makePortable(const Target &target) const {
   return makePortableHost(target, features);
 }
 
-/// How many tokens a chunk has. The work inside of a chunk grows with them, and a processor that multiplies vectors
-/// saves nothing by long ones: of 16 to 128 tokens, 16 were the fastest for nearly every recurrence with states of 16 x
-/// 16 to 256 x 256, with AVX2 and AVX-512 alike, by up to a third. A gradient keeps the states between chunks, so that
-/// it was the fastest with 32. Matrix units want more rows at once.
 Expected<PipelineOptions> CPUBackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                               std::vector<Remark> *) const {
+                                               std::vector<plan::Verdict> *lost) const {
   PipelineOptions completed = pipeline;
   if (pipeline.chunk)
     return completed;
-  completed.chunk = pipeline.backward ? 32 : 16;
-  if (!pipeline.target.vectors.hasAMX)
-    return completed;
-  auto module = copyTo("chunk", recurrence, completed);
-  if (!module)
-    return module.takeError();
-  if ((*(**module).getOps<chunk::ProgramOp>().begin()).getFactors())
-    completed.chunk = 64;
+  auto make = [&](int64_t chunk) { return makeChunkProgram(recurrence, pipeline, chunk); };
+  Expected<plan::ChunkChoice> choice = plan::findCoreChunk(make, pipeline);
+  if (!choice)
+    return choice.takeError();
+  if (lost)
+    append_range(*lost, choice->lost);
+  completed.chunk = choice->chunk;
   return completed;
 }
 

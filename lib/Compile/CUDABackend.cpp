@@ -35,15 +35,14 @@ public:
   Target makePortable(const Target &target) const override { return target; }
   using Backend::complete;
   Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                     std::vector<Remark> *rejected) const override;
-  Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence,
-                                             const PipelineOptions &pipeline) const override;
+                                     std::vector<plan::Verdict> *lost) const override;
+  using Backend::completeGradient;
+  Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                             std::vector<plan::Verdict> *lost) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
-  Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp recurrence,
-                                               const PipelineOptions &pipeline) const override;
-  Expected<std::vector<Remark>> explainGradient(dgps::RecurrenceOp recurrence,
-                                                const PipelineOptions &pipeline) const override;
+  Expected<KernelReport> explainKernels(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
+  Expected<KernelReport> explainGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
                                      Listings &listings) const override {
     return std::make_unique<CUDAKernelMaker>(pipeline, objectName, listings);
@@ -80,55 +79,37 @@ std::optional<std::string> CUDABackend::explainNoSegments(chunk::ProgramOp progr
 
 static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", double(bytes) / 1024); }
 
-static std::string explainRejection(const CUDAPlan &plan) {
-  if (!plan.workspaceBytes && plan.form <= CUDAForm::OutputsInChain)
-    return plan.lacksPrecise ? "there is only room for inverses that are rounded to 16 bits"
-                             : "fewer take less time, by the estimate";
-  return plan.workspaceBytes
-             ? fmt::format("{} of a CTA's tiles would lie in the device's memory", printKiB(plan.workspaceBytes))
-             : "the chain over chunks could not compute the outputs";
+static PipelineOptions withChunk(PipelineOptions pipeline, int64_t chunk) {
+  pipeline.chunk = chunk;
+  return pipeline;
 }
 
 Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                                std::vector<Remark> *rejected) const {
-  PipelineOptions completed = pipeline;
+                                                std::vector<plan::Verdict> *lost) const {
   if (pipeline.chunk)
-    return completed;
-  Expected<std::vector<TriedChunk>> tried = tryChunks(recurrence, pipeline);
-  if (!tried)
-    return tried.takeError();
-  completed.chunk = tried->back().chunk;
-  for (const TriedChunk &one : ArrayRef(*tried).drop_back())
-    if (rejected)
-      rejected->push_back({"rejected", fmt::format("{} tokens at once: {}", one.chunk, explainRejection(one.plan))});
-  return completed;
+    return pipeline;
+  Expected<plan::ChunkChoice> choice = chooseChunk(recurrence, pipeline);
+  if (!choice)
+    return choice.takeError();
+  if (lost)
+    append_range(*lost, choice->lost);
+  return withChunk(pipeline, choice->chunk);
 }
 
-/// The largest chunk no longer than the recurrence's with which all tiles of the gradient lie in shared memory, or else
-/// the recurrence's.
-Expected<PipelineOptions> CUDABackend::completeGradient(dgps::RecurrenceOp recurrence,
-                                                        const PipelineOptions &pipeline) const {
-  Expected<PipelineOptions> completed = complete(recurrence, pipeline);
-  if (!completed || pipeline.chunk)
-    return completed;
-  constexpr int64_t smallest = 16;
-  for (int64_t chunk = *completed->chunk; chunk >= smallest; chunk /= 2) {
-    PipelineOptions options = *completed;
-    options.chunk = chunk;
-    Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, options);
-    if (!programs)
-      return programs.takeError();
-    Expected<CUDAKernels> kernels = planCUDAKernels(programs->gradient, options, CUDAForm::AllInChain);
-    if (!kernels)
-      return kernels.takeError();
-    if (kernels->plan.workspaceBytes == 0)
-      return options;
-  }
-  return completed;
+Expected<PipelineOptions> CUDABackend::completeGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                                        std::vector<plan::Verdict> *lost) const {
+  if (pipeline.chunk)
+    return pipeline;
+  Expected<plan::ChunkChoice> choice = chooseGradientChunk(recurrence, pipeline);
+  if (!choice)
+    return choice.takeError();
+  if (lost)
+    append_range(*lost, choice->lost);
+  return withChunk(pipeline, choice->chunk);
 }
 
 Expected<KernelResources> CUDABackend::measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const {
-  Expected<CUDAKernels> kernels = planCUDAKernels(program, pipeline, CUDAForm::InPhases);
+  Expected<plan::GPUKernels> kernels = plan::Search(program, pipeline).find();
   if (!kernels)
     return kernels.takeError();
   return toResources(std::move(kernels->plan));
@@ -140,7 +121,7 @@ Expected<KernelResources> CUDABackend::measureStep(dgps::RecurrenceOp recurrence
   auto module = makeStepProgram(recurrence, options);
   if (!module)
     return module.takeError();
-  Expected<CUDAKernels> kernels = planCUDAKernels(getProgram(**module), options, CUDAForm::Plain);
+  Expected<plan::GPUKernels> kernels = plan::Search(getProgram(**module), options, plan::Form::Plain).find();
   if (!kernels)
     return kernels.takeError();
   return toResources(std::move(kernels->plan));
@@ -200,30 +181,28 @@ static std::string describePair(const codegen::InterfaceLaunch &first, const cod
                      second.symbol, first.symbol, std::min<int64_t>(first.teams, abi::mostTeams), first.cost);
 }
 
-static void explainMade(const CUDAKernelMaker::Made &kernel, const Target &target, std::vector<Remark> &remarks) {
-  if (!kernel.plan.whyPlain.empty())
-    remarks.push_back({"rejected", "the plan in phases: " + kernel.plan.whyPlain});
-  if (!kernel.whyNoSummaries.empty())
-    remarks.push_back({"rejected", "summaries of segments: " + kernel.whyNoSummaries});
-  for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+static void explainMade(const CUDAKernelMaker::Made &kernel, const Target &target, KernelReport &report) {
+  std::vector<Remark> &remarks = report.remarks;
+  const plan::GPUPlan &plan = kernel.getPlan();
+  report.candidates.push_back({kernel.symbol, kernel.search->getVerdicts().vec()});
+  for (const codegen::InterfaceLaunch &launch : plan.launches)
     remarks.push_back(
         {"CTA", fmt::format("{}: {} threads for {}, {} of {} of shared memory", launch.symbol, launch.threads,
                             describeCTAs(launch), printKiB(launch.sharedBytes), printKiB(target.gpu->sharedBytes))});
-  if (kernel.plan.form == CUDAForm::AllInChain)
-    remarks.push_back({"interactions", kernel.plan.launches.back().symbol +
+  if (plan.form == plan::Form::AllInChain)
+    remarks.push_back({"interactions", plan.launches.back().symbol +
                                            ": a second warpgroup computes those of a chunk, ahead of the warpgroup "
                                            "with the state, so no launch leaves them to another"});
-  for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
+  for (auto [launch, time] : zip(plan.launches, plan.times))
     remarks.push_back({"time", describeTime(launch, time)});
-  for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+  for (const codegen::InterfaceLaunch &launch : plan.launches)
     if (kernel.isStep && !launch.arrays.empty())
       remarks.push_back({"states", launch.symbol + ": a call can also keep the states before every token; the time "
                                                    "includes this"});
-  for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
-    if (kernel.plan.launches[i].awaits)
-      remarks.push_back({"side by side", describePair(kernel.plan.launches[findBefore(kernel.plan.launches, i)],
-                                                      kernel.plan.launches[i])});
-  for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+  for (size_t i = 1; i < plan.launches.size(); ++i)
+    if (plan.launches[i].awaits)
+      remarks.push_back({"side by side", describePair(plan.launches[findBefore(plan.launches, i)], plan.launches[i])});
+  for (const codegen::InterfaceLaunch &launch : plan.launches)
     if (launch.cuts)
       remarks.push_back({"segments", launch.bounds ? describeSummaries(launch) : describeCut(launch)});
 }
@@ -245,10 +224,10 @@ static void explainImage(const Listings &listings, const Target &target, Error r
     remarks.push_back({"note", note});
 }
 
-Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence,
-                                                          const PipelineOptions &pipeline) const {
-  std::vector<Remark> remarks;
-  remarks.push_back(
+Expected<KernelReport> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence,
+                                                   const PipelineOptions &pipeline) const {
+  KernelReport report;
+  report.remarks.push_back(
       {"few heads", "with at most half as many heads as multiprocessors, auto takes step below half as many tokens"});
   Listings listings;
   auto module = copyTo("chunk", recurrence, pipeline);
@@ -261,9 +240,9 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
     return std::move(error);
   Error refused = maker.makeImage().takeError();
   for (const CUDAKernelMaker::Made &kernel : maker.getMade())
-    explainMade(kernel, pipeline.target, remarks);
-  explainImage(listings, pipeline.target, std::move(refused), remarks);
-  return remarks;
+    explainMade(kernel, pipeline.target, report);
+  explainImage(listings, pipeline.target, std::move(refused), report.remarks);
+  return report;
 }
 
 /// Whether the call forward hands states over to the gradient, for which it has a kernel then; `forwardChunk` is that
@@ -274,7 +253,7 @@ static Expected<Remark> explainHandOver(GradientPrograms &programs, int64_t forw
   if (chunk != forwardChunk)
     return Remark{"handed over", fmt::format("nothing: the call forward takes {} tokens at once, and the gradient {}",
                                              forwardChunk, chunk)};
-  Expected<CUDAKernels> forward = planCUDAKernels(programs.program, maker.getOptions(), CUDAForm::AllInChain);
+  Expected<plan::GPUKernels> forward = plan::Search(programs.program, maker.getOptions()).find();
   if (!forward)
     return forward.takeError();
   double without = forward->plan.cycles, again = without + statesCycles, bytes = 0;
@@ -294,9 +273,10 @@ static Expected<Remark> explainHandOver(GradientPrograms &programs, int64_t forw
                             bytes, (*handing)->cycles / without, again / without)};
 }
 
-Expected<std::vector<Remark>> CUDABackend::explainGradient(dgps::RecurrenceOp recurrence,
-                                                           const PipelineOptions &pipeline) const {
-  Expected<PipelineOptions> options = completeGradient(recurrence, pipeline);
+Expected<KernelReport> CUDABackend::explainGradient(dgps::RecurrenceOp recurrence,
+                                                    const PipelineOptions &pipeline) const {
+  KernelReport report;
+  Expected<PipelineOptions> options = completeGradient(recurrence, pipeline, &report.lostChunks);
   if (!options)
     return options.takeError();
   Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, *options);
@@ -306,7 +286,6 @@ Expected<std::vector<Remark>> CUDABackend::explainGradient(dgps::RecurrenceOp re
   CUDAKernelMaker maker(*options, "", listings);
   if (Error error = maker.addProgram(programs->gradient, "gradient").takeError())
     return std::move(error);
-  std::vector<Remark> remarks;
   if (!programs->gradient.getKept().empty()) {
     Expected<KernelResources> states = maker.addProgram(programs->states, "states");
     if (!states)
@@ -317,13 +296,13 @@ Expected<std::vector<Remark>> CUDABackend::explainGradient(dgps::RecurrenceOp re
     Expected<Remark> handing = explainHandOver(*programs, *forward->chunk, states->cycles, maker);
     if (!handing)
       return handing.takeError();
-    remarks.push_back(std::move(*handing));
+    report.remarks.push_back(std::move(*handing));
   }
   Error refused = maker.makeImage().takeError();
   for (const CUDAKernelMaker::Made &kernel : maker.getMade())
-    explainMade(kernel, pipeline.target, remarks);
-  explainImage(listings, pipeline.target, std::move(refused), remarks);
-  return remarks;
+    explainMade(kernel, pipeline.target, report);
+  explainImage(listings, pipeline.target, std::move(refused), report.remarks);
+  return report;
 }
 
 Expected<mlir::OwningOpRef<mlir::ModuleOp>> CUDABackend::planTiles(chunk::ProgramOp program,
@@ -334,7 +313,7 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> CUDABackend::planTiles(chunk::Progra
     return std::move(error);
   // Where the assembler refuses the last plan too, that is the one to look at; whoever makes code of it is told.
   consumeError(maker.makeImage().takeError());
-  return std::move(maker.getMade().front().tiles);
+  return std::move(maker.getMade().front().kernels.tiles);
 }
 
 static Expected<std::string> emitPTX(Module &module, const Target &target) {

@@ -1,15 +1,13 @@
 #include "Compile/CUDAKernelMaker.h"
 #include "Analysis/Crowd.h"
-#include "Analysis/HeldStates.h"
-#include "Analysis/StateParts.h"
-#include "Analysis/Trees.h"
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/NVPTX/Assembler.h"
 #include "Codegen/NVPTX/Compositions.h"
 #include "Codegen/NVPTX/GradientSums.h"
 #include "Codegen/NVPTX/Image.h"
+#include "Plan/Relief.h"
+#include "Plan/StepPlan.h"
 #include "Support/Errors.h"
-#include "dialects/Tile/Halves.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 
@@ -21,7 +19,7 @@ using codegen::ObjectFile;
 
 chunk::ProgramOp compile::getProgram(mlir::ModuleOp module) { return *module.getOps<chunk::ProgramOp>().begin(); }
 
-KernelResources compile::toResources(CUDAPlan plan) {
+KernelResources compile::toResources(plan::GPUPlan plan) {
   return {plan.isInPhases() ? 0 : plan.workspaceBytes,
           std::move(plan.launches),
           std::move(plan.left),
@@ -34,209 +32,38 @@ bool compile::isCut(ArrayRef<codegen::InterfaceLaunch> launches) {
   return any_of(launches, [](const codegen::InterfaceLaunch &launch) { return launch.cuts; });
 }
 
-/// How many CTAs of a kernel that waits for memory a multiprocessor may have, which is worth a few registers.
-static int64_t findOccupancy(const GPUProfile &gpu, const codegen::InterfaceLaunch &launch, int64_t heldNumbers) {
-  constexpr int64_t fewRegisters = 80, besideStates = 64;
-  int64_t registers = heldNumbers ? std::max(fewRegisters, heldNumbers + besideStates) : fewRegisters;
-  return std::max<int64_t>(1, analysis::countCTAs(gpu, launch.sharedBytes, launch.threads, registers));
-}
-
-/// What a kernel of one token after another needs; states that threads hold need no shared memory.
-static void fitStep(const GPUProfile &gpu, tile::KernelOp tiles, codegen::InterfaceLaunch &launch) {
-  std::optional<analysis::HeldStates> held = analysis::findHeldStates(tiles);
-  if (held)
-    launch.sharedBytes = held->countShared(launch.sharedBytes);
-  tiles.setOccupancy(findOccupancy(gpu, launch, held ? held->countNumbers() : 0));
-}
-
-static void setParts(tile::KernelOp tiles, codegen::InterfaceLaunch &launch, int64_t parts) {
-  launch.threads = launch.threads * analysis::getStateParts(tiles) / parts;
-  launch.stateParts = parts == 1 ? 0 : parts;
-  tiles.setThreads(uint64_t(launch.threads));
-  tiles->setAttr(analysis::statePartsAttribute,
-                 mlir::IntegerAttr::get(mlir::IntegerType::get(tiles.getContext(), 64), parts));
-}
-
-/// Two CTAs for a head, where neither needs anything of the other: while one waits for memory or for its warps, others
-/// compute.
-static void partStates(tile::KernelOp tiles, codegen::InterfaceLaunch &launch) {
-  constexpr int64_t parts = 2, fewestThreads = 128;
-  std::optional<analysis::HeldStates> held = analysis::findHeldStates(tiles);
-  if (held && launch.threads >= parts * fewestThreads && analysis::haveParts(tiles, *held))
-    setParts(tiles, launch, parts);
-}
-
-/// Where threads hold states beside too few registers, rows first come token by token. One CTA alone that holds states,
-/// which computes while memory rests, is slower than more of them that hold none; but of CTAs that have parts of heads
-/// one fewer does little. A kernel for trees holds states where the one for chains does: sums of held states have
-/// another order, and a token that is tried has the bits of one that is taken.
-static bool holdLess(const GPUProfile &gpu, mlir::ModuleOp tiles, tile::KernelOp kernel, CUDAPlan &plan) {
-  constexpr int64_t fewest = 2;
-  std::optional<analysis::HeldStates> held = analysis::findHeldStates(kernel);
-  int64_t occupancy = analysis::getOccupancy(kernel);
-  if (!held || occupancy > fewest * analysis::getStateParts(kernel) || (!held->rows.tokens && occupancy > fewest))
-    return false;
-  auto unit = mlir::UnitAttr::get(kernel.getContext());
-  if (held->rows.tokens) {
-    kernel->setAttr(analysis::tokenByTokenAttribute, unit);
-    if (codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName()))
-      launch->sharedBytes = held->moveDown(int64_t(*kernel.getShared()));
-    return true;
-  }
-  SmallVector<StringRef> symbols{kernel.getSymName()};
-  if (plan.trees)
-    symbols = {plan.launches.front().symbol, plan.trees->symbol};
-  for (StringRef symbol : symbols) {
-    auto one = tiles.lookupSymbol<tile::KernelOp>(symbol);
-    one->setAttr(analysis::placesStatesAttribute, unit);
-    if (codegen::InterfaceLaunch *launch = plan.findLaunch(symbol)) {
-      setParts(one, *launch, 1);
-      launch->sharedBytes = int64_t(*one.getShared());
-      fitStep(gpu, one, *launch);
-    }
-  }
-  return true;
-}
-
-/// Lowers the occupancy by one, in CTAs or in teams of a CTA, or halves the threads of a CTA that has a multiprocessor
-/// alone, for each kernel that ptxas found fault with, so that it gets more registers. Returns whether any changed.
-static bool thinOut(const GPUProfile &gpu, mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
-  bool any = false;
-  for (auto kernel : tiles.getOps<tile::KernelOp>()) {
-    if (none_of(faults, [&](const Fault &fault) { return fault.kernel == kernel.getSymName(); }))
-      continue;
-    codegen::InterfaceLaunch *launch = plan.findLaunch(kernel.getSymName());
-    int64_t occupancy = analysis::getOccupancy(kernel);
-    if (holdLess(gpu, tiles, kernel, plan))
-      return true; // a plan that holds states has no other kernels
-    if (occupancy > 1) {
-      kernel.setOccupancy(uint64_t(occupancy) - 1);
-      if (launch && launch->teams)
-        launch->teams = occupancy - 1;
-    } else if (launch && launch->chunksAreApart && launch->threads > teamThreads) {
-      launch->threads /= 2;
-      kernel.setThreads(uint64_t(launch->threads));
-    } else {
-      continue;
-    }
-    any = true;
-  }
-  return any;
-}
-
-/// Lets each chain that spills read what passes over sums take besides only when these sums are there. Returns whether
-/// any did otherwise before.
-static bool readLate(mlir::ModuleOp tiles, ArrayRef<Fault> faults) {
-  bool any = false;
-  for (auto kernel : tiles.getOps<tile::KernelOp>()) {
-    bool spills =
-        any_of(faults, [&](const Fault &fault) { return fault.spilledBytes && fault.kernel == kernel.getSymName(); });
-    std::optional<analysis::StateChain> chain = spills ? analysis::findStateChain(kernel) : std::nullopt;
-    if (!chain || !chain->readsAhead)
-      continue;
-    kernel->setAttr(analysis::readsLateAttribute, mlir::UnitAttr::get(kernel.getContext()));
-    any = true;
-  }
-  return any;
-}
-
-/// Lets each chain with faults make bf16 of rows of f16 that it multiplied as they are, which takes registers. Returns
-/// whether any did so before.
-static bool convertHalves(mlir::ModuleOp tiles, ArrayRef<Fault> faults) {
-  bool any = false;
-  for (auto kernel : tiles.getOps<tile::KernelOp>()) {
-    bool isAtFault = any_of(faults, [&](const Fault &fault) { return fault.kernel == kernel.getSymName(); });
-    std::optional<analysis::StateChain> chain = isAtFault ? analysis::findStateChain(kernel) : std::nullopt;
-    if (!chain || none_of(chain->loads, [](const analysis::StateChain::Load &load) { return load.staysHalf; }))
-      continue;
-    kernel->setAttr(tile::convertsHalvesAttribute, mlir::UnitAttr::get(kernel.getContext()));
-    for (analysis::StateChain::Load &load : chain->loads)
-      if (load.op)
-        load.op->removeAttr(tile::keepsHalvesAttribute);
-    any = true;
-  }
-  return any;
-}
-
-/// Leaves out kernels with faults that go from sequence to sequence: calls of packed sequences do without them. Returns
-/// whether any was left out.
-static bool leaveOutListed(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
-  bool any = false;
-  for (codegen::InterfaceLaunch &launch : plan.launches) {
-    bool isOther = !launch.listed.empty() && launch.listed != launch.symbol;
-    if (!isOther || none_of(faults, [&](const Fault &fault) { return fault.kernel == launch.listed; }))
-      continue;
-    tiles.lookupSymbol<tile::KernelOp>(launch.symbol).setUnlisted(true);
-    launch.listed.clear();
-    any = true;
-  }
-  return any;
-}
-
 Error CUDAKernelMaker::lower(Made &kernel) {
-  Expected<std::vector<codegen::KernelIR>> code = lowerCUDAKernels(*kernel.tiles, kernel.pipeline);
+  Expected<std::vector<codegen::KernelIR>> code = lowerCUDAKernels(*kernel.kernels.tiles, kernel.pipeline);
   if (!code)
     return code.takeError();
   kernel.code = std::move(*code);
   return Error::success();
 }
 
-/// A kernel that can keep its states gets another one beside it for tokens that are tried as trees: what these need
-/// more would take registers of the one for chains.
-static void addTrees(mlir::ModuleOp tiles, CUDAPlan &plan) {
-  codegen::InterfaceLaunch &launch = plan.launches.front();
-  if (launch.arrays.empty())
-    return;
-  auto kernel = tiles.lookupSymbol<tile::KernelOp>(launch.symbol);
-  tile::KernelOp trees = kernel.clone();
-  plan.trees = launch;
-  plan.trees->symbol += analysis::treesSuffix;
-  trees.setSymName(plan.trees->symbol);
-  trees->setAttr(analysis::treesAttribute, mlir::UnitAttr::get(kernel.getContext()));
-  tiles.push_back(trees);
-}
-
-Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
-  std::string whyPlain;
+Error CUDAKernelMaker::compile(Made &kernel) {
   while (true) {
-    chunk::ProgramOp program = getProgram(*kernel.source);
-    // What a part makes of a state is not cut into segments.
-    bool summarises = kernel.whyNoSummaries.empty() && !program.getSummaryOf();
-    Expected<CUDAKernels> kernels = planCUDAKernels(program, kernel.pipeline, form, summarises);
-    if (!kernels)
-      return kernels.takeError();
-    kernel.plan = std::move(kernels->plan);
-    kernel.tiles = kernels->lowering->takeModule();
-    kernels->lowering.reset(); // which takes what lowering says for itself
-    for (auto [tiles, launch] : zip(kernel.tiles->getOps<tile::KernelOp>(), kernel.plan.launches)) {
-      tiles.setInTurn(kernel.isInTurn);
-      if (kernel.isStep)
-        partStates(tiles, launch);
-      if (kernel.isStep)
-        fitStep(*pipeline.target.gpu, tiles, launch);
-    }
-    if (kernel.isStep && pipeline.trees && !program.getInputs().empty())
-      addTrees(*kernel.tiles, kernel.plan);
+    Expected<plan::GPUKernels> found = kernel.search->find();
+    if (!found)
+      return found.takeError();
+    kernel.kernels = std::move(*found);
+    if (kernel.isStep)
+      plan::completeStep(kernel.kernels, *pipeline.target.gpu,
+                         pipeline.trees && !getProgram(*kernel.source).getInputs().empty());
     Error error = lower(kernel);
-    bool isPlain = kernel.plan.form == CUDAForm::Plain;
-    if (isPlain && !whyPlain.empty())
-      kernel.plan.whyPlain = whyPlain;
-    if (!error || isPlain)
+    if (!error || !kernel.getPlan().isInPhases())
       return error;
-    std::string why = toString(std::move(error));
-    if (whyPlain.empty())
-      whyPlain = std::move(why);
-    form = getNext(kernel.plan.form);
+    kernel.search->refuse(toString(std::move(error)));
   }
 }
 
-Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp> source, CUDAForm form, Made kernel) {
+Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp> source, plan::Form from, Made kernel) {
   kernel.source = std::move(source);
   kernel.pipeline.symbol = kernel.symbol;
-  if (Error error = compile(kernel, form))
+  kernel.search.emplace(getProgram(*kernel.source), kernel.pipeline, from);
+  if (Error error = compile(kernel))
     return std::move(error);
   made.push_back(std::move(kernel));
-  return toResources(made.back().plan);
+  return toResources(made.back().getPlan());
 }
 
 Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence, StringRef symbol) {
@@ -248,7 +75,7 @@ Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence
   kernel.symbol = symbol.str();
   kernel.pipeline = options;
   kernel.isStep = true;
-  return add(std::move(*module), CUDAForm::Plain, std::move(kernel));
+  return add(std::move(*module), plan::Form::Plain, std::move(kernel));
 }
 
 Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
@@ -258,7 +85,7 @@ Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, 
   kernel.symbol = symbol.str();
   kernel.pipeline = pipeline;
   kernel.isOnly = program.getBackward() || program.getKeeps() || program.getSummaryOf();
-  return add(std::move(module), CUDAForm::AllInChain, std::move(kernel));
+  return add(std::move(module), plan::Form::AllInChain, std::move(kernel));
 }
 
 Expected<std::optional<KernelResources>> CUDAKernelMaker::addSpare(chunk::ProgramOp program, StringRef symbol,
@@ -269,7 +96,7 @@ Expected<std::optional<KernelResources>> CUDAKernelMaker::addSpare(chunk::Progra
   kernel.symbol = symbol.str();
   kernel.pipeline = pipeline;
   kernel.isSpare = true;
-  Expected<KernelResources> resources = add(std::move(module), CUDAForm::AllInChain, std::move(kernel));
+  Expected<KernelResources> resources = add(std::move(module), plan::Form::AllInChain, std::move(kernel));
   if (!resources)
     return resources.takeError();
   if (resources->cycles <= cycles)
@@ -346,23 +173,37 @@ Expected<std::string> CUDAKernelMaker::Code::printLLVM() const {
   return codegen::printIR(all);
 }
 
-static bool isOfTrees(const CUDAPlan &plan, const Fault &fault) {
+static bool isOfTrees(const plan::GPUPlan &plan, const Fault &fault) {
   return plan.trees && fault.kernel == plan.trees->symbol;
 }
 
 /// Whether the faults are of the kernel that summarises segments, or of the one that begins with what it found.
-static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
+static bool isOfSummaries(const plan::GPUPlan &plan, ArrayRef<Fault> faults) {
   return any_of(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
     return launch.cuts && launch.workspaceBytes &&
            any_of(faults, [&](const Fault &fault) { return fault.kernel == launch.symbol; });
   });
 }
 
+/// Those of the plan's launches, and of kernels that take their place.
+static std::vector<Fault> selectOwn(const plan::GPUKernels &kernels, ArrayRef<Fault> faults) {
+  std::vector<Fault> own;
+  for (const Fault &fault : faults)
+    if (kernels.plan.findLaunch(fault.kernel) ||
+        any_of(kernels.plan.launches, [&](const tile::Launch &launch) { return launch.listed == fault.kernel; }))
+      own.push_back(fault);
+  return own;
+}
+
 Expected<bool> CUDAKernelMaker::relieve(Made &kernel, ArrayRef<Fault> faults) {
-  if (!readLate(*kernel.tiles, faults) && !convertHalves(*kernel.tiles, faults) &&
-      !leaveOutListed(*kernel.tiles, kernel.plan, faults) &&
-      !thinOut(*pipeline.target.gpu, *kernel.tiles, kernel.plan, faults))
+  std::vector<Fault> own = selectOwn(kernel.kernels, faults);
+  std::vector<plan::Complaint> complaints;
+  for (const Fault &fault : own)
+    complaints.push_back({fault.kernel, fault.spilledBytes > 0});
+  std::vector<plan::Change> changes = plan::relieve(kernel.kernels, *pipeline.target.gpu, complaints);
+  if (changes.empty())
     return false;
+  kernel.search->change(toString(refuseFaults(own)), changes);
   if (Error error = lower(kernel))
     return std::move(error);
   return true;
@@ -377,6 +218,20 @@ bool CUDAKernelMaker::allowSpills(Made &kernel, ArrayRef<Fault> faults) {
       any = true;
     }
   return any;
+}
+
+/// What the form does that takes the place of this one.
+static StringRef nameNext(plan::Form form) {
+  switch (form) {
+  case plan::Form::AllInChain:
+    return "makes its interactions in a phase of their own";
+  case plan::Form::PreciseInChain:
+    return "rounds inverses to the type of the data";
+  case plan::Form::OutputsInChain:
+    return "makes its outputs in a phase of their own";
+  default:
+    return "has the plain plan, and not the one in phases";
+  }
 }
 
 /// All kernels at fault in one go: what takes time is to assemble them again.
@@ -398,23 +253,23 @@ Expected<bool> CUDAKernelMaker::avoid(Made &kernel, ArrayRef<Fault> faults) {
     return isRelieved;
   std::vector<Fault> own;
   for (const Fault &fault : faults)
-    if (kernel.plan.findLaunch(fault.kernel))
+    if (kernel.getPlan().findLaunch(fault.kernel))
       own.push_back(fault);
   if (own.empty())
     return false;
   if (allowSpills(kernel, own))
     return true;
-  if (all_of(own, [&](const Fault &fault) { return isOfTrees(kernel.plan, fault); })) {
-    listings.notes.push_back("'" + kernel.plan.trees->symbol +
+  if (all_of(own, [&](const Fault &fault) { return isOfTrees(kernel.getPlan(), fault); })) {
+    listings.notes.push_back("'" + kernel.getPlan().trees->symbol +
                              "' has more numbers than registers: " + toString(refuseFaults(own)));
     kernel.hasSlowTrees = true;
     return true;
   }
-  bool isInPhases = kernel.plan.isInPhases();
+  bool isInPhases = kernel.getPlan().isInPhases();
   bool isSpare =
       kernel.isSpare ||
       (kernel.isStep && any_of(made, [&](const Made &other) { return &other != &kernel && !other.isLeftOut; }));
-  bool couldWait = !isInPhases && !isSpare && !kernel.isInTurn;
+  bool couldWait = !isInPhases && !isSpare && !kernel.search->getTaken().isInTurn;
   bool staysSlow = kernel.isOnly || (pipeline.target.gpu->spilledBytes && !isSpare);
   if (kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !staysSlow))
     return false;
@@ -424,40 +279,23 @@ Expected<bool> CUDAKernelMaker::avoid(Made &kernel, ArrayRef<Fault> faults) {
     kernel.isSlow = true;
     return true;
   }
-  if (isOfSummaries(kernel.plan, own)) {
+  if (isOfSummaries(kernel.getPlan(), own)) {
     if (pipeline.plan == Plan::Segment)
       listings.notes.push_back("'" + kernel.symbol + "' does not summarise segments: " + why);
-    kernel.whyNoSummaries = std::move(why);
-    if (Error error = compile(kernel, kernel.plan.form))
-      return std::move(error);
-    return true;
-  }
-  if (isSpare) {
+    kernel.search->refuseSummaries(why);
+  } else if (isSpare) {
     listings.notes.push_back("'" + kernel.symbol + "' is left out: " + why);
     kernel.isLeftOut = true;
     return true;
-  }
-  if (couldWait) {
+  } else if (couldWait) {
     listings.notes.push_back("'" + kernel.symbol + "' asks for a chunk only when it comes to it: " + why);
-    kernel.isInTurn = true;
-    std::string whyPlain = kernel.plan.whyPlain;
-    if (Error error = compile(kernel, CUDAForm::Plain))
-      return std::move(error);
-    kernel.plan.whyPlain = std::move(whyPlain);
-    return true;
+    kernel.search->refuseAhead(why);
+  } else {
+    listings.notes.push_back("'" + kernel.symbol + "' " + nameNext(kernel.getPlan().form).str() + ": " + why);
+    kernel.search->refuse(why);
   }
-  CUDAForm form = kernel.plan.form;
-  listings.notes.push_back("'" + kernel.symbol +
-                           (form == CUDAForm::AllInChain       ? "' makes its interactions in a phase of their own: "
-                            : form == CUDAForm::PreciseInChain ? "' rounds inverses to the type of the data: "
-                            : form == CUDAForm::OutputsInChain ? "' makes its outputs in a phase of their own: "
-                                                               : "' has the plain plan, and not the one in phases: ") +
-                           why);
-  kernel.whyNoSummaries.clear(); // those of another form
-  if (Error error = compile(kernel, getNext(kernel.plan.form)))
+  if (Error error = compile(kernel))
     return std::move(error);
-  if (kernel.plan.form == CUDAForm::Plain)
-    kernel.plan.whyPlain = std::move(why);
   return true;
 }
 
@@ -467,15 +305,15 @@ int64_t CUDAKernelMaker::countAllowedSpills(const Made &kernel, StringRef symbol
   constexpr int64_t few = 32;
   if (kernel.spilling.contains(symbol))
     return pipeline.target.gpu->spilledBytes;
-  auto tiles = kernel.tiles.get().lookupSymbol<tile::KernelOp>(symbol);
+  auto tiles = kernel.kernels.tiles.get().lookupSymbol<tile::KernelOp>(symbol);
   return tiles && kernel.isOnly && !tiles.getTeams() && analysis::getOccupancy(tiles) == 2 ? few : 0;
 }
 
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
-    if (!one.plan.findLaunch(fault.kernel))
+    if (!one.getPlan().findLaunch(fault.kernel))
       return false;
-    return one.isSlow || (one.hasSlowTrees && isOfTrees(one.plan, fault)) ||
+    return one.isSlow || (one.hasSlowTrees && isOfTrees(one.getPlan(), fault)) ||
            (fault.spilledBytes && fault.spilledBytes <= countAllowedSpills(one, fault.kernel));
   });
 }
@@ -541,7 +379,7 @@ void CUDAKernelMaker::complete(codegen::KernelInterface &interface) {
     return find_if(made, [&](const Made &one) { return one.symbol == kernel.symbol; });
   };
   auto completeKernel = [&](codegen::InterfaceKernel &kernel) {
-    KernelResources resources = toResources(findMade(kernel)->plan);
+    KernelResources resources = toResources(findMade(kernel)->getPlan());
     kernel.workspaceBytes = resources.workspaceBytes;
     kernel.launches = std::move(resources.launches);
     kernel.left = std::move(resources.left);

@@ -4,6 +4,7 @@
 #include "Codegen/NVPTX/Kernels.h"
 #include "Compile/Backend.h"
 #include "Compile/CUDAKernel.h"
+#include "Plan/Search.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace recur::compile {
@@ -11,7 +12,7 @@ namespace recur::compile {
 chunk::ProgramOp getProgram(mlir::ModuleOp module);
 
 /// Launches that leave something say themselves what their CTAs need.
-KernelResources toResources(CUDAPlan plan);
+KernelResources toResources(plan::GPUPlan plan);
 
 /// Whether one of them goes over segments.
 bool isCut(llvm::ArrayRef<codegen::InterfaceLaunch> launches);
@@ -47,32 +48,33 @@ public:
   };
   struct Made {
     std::string symbol;
-    CUDAPlan plan;
     mlir::OwningOpRef<mlir::ModuleOp> source; // with the program
     PipelineOptions pipeline;
-    mlir::OwningOpRef<mlir::ModuleOp> tiles; // the kernels of the plan, from which the code is made
+    std::optional<plan::Search> search; // of the program
+    plan::GPUKernels kernels;           // that it found, from which the code is made
     std::vector<codegen::KernelIR> code;
     bool isStep = false;
     bool isSpare = false;            // calls do without it where the assembler finds it at fault
-    bool isInTurn = false;           // it has no registers for the next chunk's numbers
-    std::string whyNoSummaries;      // of segments, where the assembler finds those kernels at fault
     bool isOnly = false;             // of a gradient or a summary, which has no other kernel: a slow one is kept
     bool isLeftOut = false;          // one that calls do without, for its faults
     bool isSlow = false;             // the assembler finds it at fault in its last plan
     bool hasSlowTrees = false;       // the same of its launch for trees
     llvm::StringSet<> spilling = {}; // launches that keep a few numbers in memory
+
+    plan::GPUPlan &getPlan() { return kernels.plan; }
+    const plan::GPUPlan &getPlan() const { return kernels.plan; }
   };
   const PipelineOptions &getOptions() const { return pipeline; }
   llvm::ArrayRef<Made> getMade() const { return made; }
   llvm::MutableArrayRef<Made> getMade() { return made; }
 
 private:
-  llvm::Expected<KernelResources> add(mlir::OwningOpRef<mlir::ModuleOp> source, CUDAForm form, Made kernel);
-  /// Plans the kernel in this form, or in the next one that can be lowered.
-  llvm::Error compile(Made &kernel, CUDAForm form);
+  llvm::Expected<KernelResources> add(mlir::OwningOpRef<mlir::ModuleOp> source, plan::Form from, Made kernel);
+  /// Plans the kernel by its search, in the first candidate that can be lowered.
+  llvm::Error compile(Made &kernel);
   /// Makes the code anew of the kernel's tiles.
   llvm::Error lower(Made &kernel);
-  /// Lowers the occupancy of what the faults are of, or leaves kernels out that calls can do without. Whether it did.
+  /// Changes the kernels that the faults are of so that they need fewer registers. Whether it did.
   llvm::Expected<bool> relieve(Made &kernel, llvm::ArrayRef<Fault> faults);
   /// The code of all kernels, cubins too if it `assembles` them. Those that have not changed are not made again.
   llvm::Expected<Code> makeAll(bool assembles);

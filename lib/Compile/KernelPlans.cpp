@@ -37,6 +37,16 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::copyTo(StringRef stage, dgp
   return std::move(module);
 }
 
+Expected<plan::ChunkProgram> compile::makeChunkProgram(dgps::RecurrenceOp recurrence, PipelineOptions pipeline,
+                                                       int64_t chunk) {
+  pipeline.chunk = chunk;
+  auto module = copyTo("chunk", recurrence, pipeline);
+  if (!module)
+    return module.takeError();
+  auto program = *(**module).getOps<chunk::ProgramOp>().begin();
+  return plan::ChunkProgram{std::move(*module), program};
+}
+
 static chunk::StateOp findState(chunk::ProgramOp program, StateForm form) {
   for (chunk::StateOp state : program.getStates())
     if (StatePath(state).getForm() == form)

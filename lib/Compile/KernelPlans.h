@@ -8,6 +8,7 @@
 #pragma once
 #include "Compile/SegmentPrograms.h"
 #include "Pipelines/Stages.h"
+#include "Plan/Chunks.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
 #include "recur/Runtime.h"
@@ -54,6 +55,10 @@ std::optional<std::string> explainNoPlan(chunk::ProgramOp program, recur_plan pl
 
 /// The plan as the runtime knows it.
 recur_plan getRuntimePlan(Plan plan);
+
+/// The recurrence's program with chunks of so many tokens.
+llvm::Expected<plan::ChunkProgram> makeChunkProgram(dgps::RecurrenceOp recurrence, PipelineOptions pipeline,
+                                                    int64_t chunk);
 
 /// A copy of the recurrence, by itself in a module, that went down to the stage of this name.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> copyTo(llvm::StringRef stage, dgps::RecurrenceOp recurrence,

@@ -6,32 +6,11 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
-ProgramLowering::ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp> own)
-    : module(std::move(own)), handler(module->getContext(), [this](mlir::Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-          (message.empty() ? message : message += "; ") += diagnostic.str();
-        return mlir::success();
-      }) {}
-
-ProgramLowering::ProgramLowering(mlir::Operation *program)
-    : ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp>(mlir::ModuleOp::create(program->getLoc()))) {
-  mlir::OpBuilder::atBlockEnd(module->getBody()).clone(*program);
-}
-
-ProgramLowering::ProgramLowering(mlir::ModuleOp programs)
-    : ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp>(programs.clone())) {}
-
-Error ProgramLowering::run(StringRef from, StringRef to, const PipelineOptions &pipeline) {
-  if (failed(runStages(*module, findStage(from), *findStage(to), pipeline)))
-    return createStringError(message.empty() ? "the kernel cannot be compiled" : message);
-  return Error::success();
-}
-
 Expected<std::unique_ptr<Module>> ProgramLowering::translate(LLVMContext &context) {
-  Expected<std::unique_ptr<Module>> translated = translateToLLVMIR(*module, context);
-  if (!translated && !message.empty()) {
+  Expected<std::unique_ptr<Module>> translated = translateToLLVMIR(getModule(), context);
+  if (!translated && !getMessage().empty()) {
     consumeError(translated.takeError());
-    return createStringError(message);
+    return createStringError(getMessage());
   }
   return translated;
 }
@@ -43,10 +22,4 @@ Expected<std::unique_ptr<Module>> ProgramLowering::translate(LLVMContext &contex
     if (Error error = codegen::optimize(**translated, target, effort))
       return std::move(error);
   return translated;
-}
-
-std::string ProgramLowering::print() {
-  std::string text;
-  raw_string_ostream(text) << *module;
-  return text;
 }

@@ -1,37 +1,18 @@
-// A copy of one chunk program, or of a recurrence whose tokens are lowered, on its way down, for backends.
+// A program's way down to LLVM IR, for backends.
 #pragma once
-#include "Pipelines/Stages.h"
+#include "Plan/Lowering.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/Error.h"
 
 namespace recur::compile {
 
-class ProgramLowering {
+class ProgramLowering : public plan::Lowering {
 public:
-  explicit ProgramLowering(mlir::Operation *program);
-  /// Of all programs of a module.
-  explicit ProgramLowering(mlir::ModuleOp programs);
-
-  /// Runs the passes from one stage to another. The error is what they said.
-  llvm::Error run(llvm::StringRef from, llvm::StringRef to, const PipelineOptions &pipeline);
+  using Lowering::Lowering;
   /// Translates the module, which is at stage `lowered`, to LLVM IR.
   llvm::Expected<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &context);
   /// Translates it, and optimises that.
   llvm::Expected<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &context, const Target &target,
                                                           Effort effort);
-
-  mlir::ModuleOp getModule() { return *module; }
-  mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
-  /// What passes said of the program that could not be run on it; empty where none did.
-  const std::string &getMessage() const { return message; }
-  std::string print();
-
-private:
-  ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp> module);
-
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string message; // what passes said when one failed
-  mlir::ScopedDiagnosticHandler handler;
 };
 
 } // namespace recur::compile

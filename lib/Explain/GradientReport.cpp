@@ -4,6 +4,7 @@
 #include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
 #include "Compile/SegmentPrograms.h"
+#include "Explain/CandidateReport.h"
 #include "Explain/ChunkEquations.h"
 #include "Explain/ChunkReport.h"
 #include "dialects/Chunk/ChunkSummaryParts.h"
@@ -32,7 +33,7 @@ struct GradientReport {
   Cost gradient, program, states; // of one token of one head; `states`: going over a chunk for its states alone
   double stateBytes;              // of all states of a head; 0 where the gradient takes none
   Segments segments;
-  std::vector<compile::Remark> kernels; // what the target says of them; of a processor nothing
+  compile::KernelReport kernels; // of a processor nothing
 };
 
 /// What is kept between forward and backward: bytes and flops of a token, and how long it takes, by these flops, over
@@ -138,7 +139,7 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
   Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, *options);
   if (!programs)
     return programs.takeError();
-  Expected<std::vector<compile::Remark>> kernels = backend.explainGradient(recurrence, given);
+  Expected<compile::KernelReport> kernels = backend.explainGradient(recurrence, given);
   if (!kernels)
     return kernels.takeError();
   Expected<Segments> segments = findSegments(*programs);
@@ -211,9 +212,9 @@ static std::string writeText(const GradientReport &report, const PipelineOptions
     title = "";
   }
   if (!options.target.isCPU()) {
-    for (const compile::Remark &remark : report.kernels)
+    for (const compile::Remark &remark : report.kernels.remarks)
       line(remark.about.c_str(), remark.text);
-    return text;
+    return text + writeCandidates(report.kernels, options.target);
   }
   title = "segments";
   for (const std::string &what : describeSegments(report.segments)) {
@@ -242,9 +243,10 @@ static json::Value toJson(const GradientReport &report, const PipelineOptions &o
     return json::Value(std::move(object));
   }
   json::Array kernels;
-  for (const compile::Remark &remark : report.kernels)
+  for (const compile::Remark &remark : report.kernels.remarks)
     kernels.push_back(json::Object{{"about", remark.about}, {"text", remark.text}});
   object["kernels"] = std::move(kernels);
+  object["candidates"] = listCandidates(report.kernels);
   return json::Value(std::move(object));
 }
 

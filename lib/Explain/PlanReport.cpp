@@ -3,6 +3,7 @@
 #include "Codegen/Embed/KernelInterface.h"
 #include "Compile/Backend.h"
 #include "Compile/KernelPlans.h"
+#include "Explain/CandidateReport.h"
 #include "dialects/Chunk/Chunk.h"
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ struct PlanReport {
   std::vector<KernelPlan> plans;
   int64_t stateBytes = 0; // of one head
   int64_t cacheBytes = 0; // of the second level, where known
-  std::vector<Remark> remarks;
+  KernelReport kernels;
 };
 } // namespace
 
@@ -46,23 +47,23 @@ static Expected<std::string> explainTF32(dgps::RecurrenceOp recurrence, const Pi
 }
 
 static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                       ArrayRef<Remark> rejected) {
+                                       std::vector<plan::Verdict> lostChunks) {
   PlanReport report;
   report.stateBytes = countStateBytes(recurrence);
   Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, pipeline);
   if (!plans)
     return plans.takeError();
   report.plans = std::move(*plans);
-  Expected<std::vector<Remark>> remarks = getBackend(pipeline.target).explainKernels(recurrence, pipeline);
-  if (!remarks)
-    return remarks.takeError();
-  report.remarks.assign(rejected.begin(), rejected.end());
-  append_range(report.remarks, *remarks);
+  Expected<KernelReport> kernels = getBackend(pipeline.target).explainKernels(recurrence, pipeline);
+  if (!kernels)
+    return kernels.takeError();
+  report.kernels = std::move(*kernels);
+  report.kernels.lostChunks = std::move(lostChunks);
   if (pipeline.precision == Precision::TF32) {
     Expected<std::string> text = explainTF32(recurrence, pipeline);
     if (!text)
       return text.takeError();
-    report.remarks.insert(report.remarks.begin(), {"precision", std::move(*text)});
+    report.kernels.remarks.insert(report.kernels.remarks.begin(), {"precision", std::move(*text)});
   }
   if (pipeline.target.isHost())
     report.cacheBytes = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
@@ -124,13 +125,13 @@ static std::string writeText(const PlanReport &report, const PipelineOptions &pi
     if (plan.isAvailable())
       line("", explainChoice(report, plan, pipeline.target));
   }
-  for (const Remark &remark : report.remarks)
+  for (const Remark &remark : report.kernels.remarks)
     line(remark.about, remark.text);
   line("memory", fmt::format("states {} a head; each head that is computed at the same time has a workspace",
                              printBytes(report.stateBytes)));
   if (report.cacheBytes)
     line("cache", explainCache(report));
-  return text;
+  return text + writeCandidates(report.kernels, pipeline.target);
 }
 
 static json::Value toJson(const PlanReport &report, const PipelineOptions &pipeline) {
@@ -156,16 +157,18 @@ static json::Value toJson(const PlanReport &report, const PipelineOptions &pipel
   if (report.cacheBytes)
     result["second_level_cache_bytes"] = report.cacheBytes;
   json::Array remarks;
-  for (const Remark &remark : report.remarks)
+  for (const Remark &remark : report.kernels.remarks)
     remarks.push_back(json::Object{{"about", remark.about}, {"text", remark.text}});
   if (!remarks.empty())
     result["remarks"] = std::move(remarks);
+  if (json::Array candidates = listCandidates(report.kernels); !candidates.empty())
+    result["candidates"] = std::move(candidates);
   return json::Value(std::move(result));
 }
 
 Expected<Report> explain::explainPlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                       ArrayRef<Remark> rejected) {
-  Expected<PlanReport> report = makeReport(recurrence, pipeline, rejected);
+                                       std::vector<plan::Verdict> lostChunks) {
+  Expected<PlanReport> report = makeReport(recurrence, pipeline, std::move(lostChunks));
   if (!report)
     return report.takeError();
   return Report{writeText(*report, pipeline), toJson(*report, pipeline)};

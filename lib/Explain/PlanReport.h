@@ -6,9 +6,9 @@
 
 namespace recur::explain {
 
-/// Lines that follow the other text of the report, where the options are complete and the target rejected others
+/// Lines that follow the other text of the report, where the options are complete and candidates with other chunks lost
 /// before. A GPU's kernels are compiled for it, once for both forms.
 llvm::Expected<Report> explainPlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                                    llvm::ArrayRef<compile::Remark> rejected);
+                                    std::vector<plan::Verdict> lostChunks);
 
 } // namespace recur::explain

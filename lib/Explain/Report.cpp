@@ -18,9 +18,9 @@ static Error addPart(Report &report, StringRef name, Expected<Report> part) {
 Expected<Report> explain::report(dgps::RecurrenceOp recurrence, ArrayRef<frontend::RecurrenceInfo> declared,
                                  const PipelineOptions &pipeline, bool hasTarget) {
   // What a target chooses shows only where one is asked for: the rest of the report is the same on every machine.
-  std::vector<compile::Remark> rejected;
+  std::vector<plan::Verdict> lostChunks;
   Expected<PipelineOptions> shown =
-      hasTarget ? compile::getBackend(pipeline.target).complete(recurrence, pipeline, &rejected) : pipeline;
+      hasTarget ? compile::getBackend(pipeline.target).complete(recurrence, pipeline, &lostChunks) : pipeline;
   if (!shown)
     return shown.takeError();
   ExplainOptions options;
@@ -33,7 +33,7 @@ Expected<Report> explain::report(dgps::RecurrenceOp recurrence, ArrayRef<fronten
             addPart(result, "gradient", explainGradient(recurrence, pipeline.target.isCPU() ? *shown : pipeline)))
       return std::move(error);
   if (hasTarget)
-    if (Error error = addPart(result, "kernels", explainPlans(recurrence, *shown, rejected)))
+    if (Error error = addPart(result, "kernels", explainPlans(recurrence, *shown, std::move(lostChunks))))
       return std::move(error);
   return result;
 }

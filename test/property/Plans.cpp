@@ -9,23 +9,7 @@
 
 using namespace recur;
 using namespace recur::property;
-using compile::CUDAPlan;
-
-static llvm::StringRef nameOf(compile::CUDAForm form) {
-  switch (form) {
-  case compile::CUDAForm::AllInChain:
-    return "all in one chain";
-  case compile::CUDAForm::PreciseInChain:
-    return "precise inverses, outputs in the chain";
-  case compile::CUDAForm::OutputsInChain:
-    return "outputs in the chain";
-  case compile::CUDAForm::InPhases:
-    return "in phases";
-  case compile::CUDAForm::Plain:
-    return "plain";
-  }
-  llvm_unreachable("a form");
-}
+using plan::GPUPlan;
 
 /// What a launch is for, by whatever names: `_chain_0` of `mesa_net_chain_G`.
 static std::string kindOf(llvm::StringRef symbol, dgps::RecurrenceOp recurrence) {
@@ -39,9 +23,9 @@ static std::string kindOf(llvm::StringRef symbol, dgps::RecurrenceOp recurrence)
   return kind;
 }
 
-static void add(PlansOfTarget &plans, llvm::StringRef what, int64_t chunk, const CUDAPlan &plan,
+static void add(PlansOfTarget &plans, llvm::StringRef what, int64_t chunk, const GPUPlan &plan,
                 dgps::RecurrenceOp recurrence) {
-  plans.text += fmt::format("{}: {} tokens, {}{}\n", what.str(), chunk, nameOf(plan.form).str(),
+  plans.text += fmt::format("{}: {} tokens, {}{}\n", what.str(), chunk, plan::getName(plan.form).str(),
                             plan.workspaceBytes ? ", tiles in the device's memory" : "");
   for (auto [launch, time] : llvm::zip(plan.launches, plan.times)) {
     std::string kind = kindOf(launch.symbol, recurrence);
@@ -55,7 +39,7 @@ static void add(PlansOfTarget &plans, llvm::StringRef what, int64_t chunk, const
   }
   // Which is named first is chance.
   std::vector<std::string> left;
-  for (const codegen::InterfaceLeft &array : plan.left)
+  for (const tile::LeftRows &array : plan.left)
     left.push_back(fmt::format("  left: {} rows of [{}], {} bytes each\n", array.rows, fmt::join(array.shape, ", "),
                                array.elementBytes));
   llvm::sort(left);
@@ -64,16 +48,15 @@ static void add(PlansOfTarget &plans, llvm::StringRef what, int64_t chunk, const
 }
 
 static llvm::Error addGPUPlans(PlansOfTarget &plans, dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  llvm::Expected<std::vector<compile::TriedChunk>> tried = compile::tryChunks(recurrence, options);
-  if (!tried)
-    return tried.takeError();
-  add(plans, "chunk", tried->back().chunk, tried->back().plan, recurrence);
+  llvm::Expected<plan::ChunkChoice> choice = compile::chooseChunk(recurrence, options);
+  if (!choice)
+    return choice.takeError();
+  add(plans, "chunk", choice->chunk, choice->kernels.plan, recurrence);
   PipelineOptions ofStep = options;
   auto module = compile::makeStepProgram(recurrence, ofStep);
   if (!module)
     return module.takeError();
-  auto step =
-      compile::planCUDAKernels(*(**module).getOps<chunk::ProgramOp>().begin(), ofStep, compile::CUDAForm::Plain);
+  auto step = plan::Search(*(**module).getOps<chunk::ProgramOp>().begin(), ofStep, plan::Form::Plain).find();
   if (!step)
     return step.takeError();
   add(plans, "step", 1, step->plan, recurrence);

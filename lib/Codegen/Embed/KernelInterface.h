@@ -2,6 +2,7 @@
 #pragma once
 #include "ABI/KernelSignature.h"
 #include "Target/DataTypes.h"
+#include "dialects/Tile/LaunchTable.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <optional>
@@ -35,35 +36,10 @@ struct InterfaceSummary {
   float cost = 0, applyCost = 0; // over a chunk of the recurrence's kernel
 };
 
-/// A recur_launch_array.
-struct InterfaceLaunchArray {
-  int64_t number, partDim, partSize, copiedRows = 0;
-};
-
-/// A recur_launch_info.
-struct InterfaceLaunch {
-  std::string symbol;
-  int64_t threads, sharedBytes; // of a CTA
-  // A kernel that leaves something from launch to launch has these too; one that can keep the states before every token
-  // has `arrays`.
-  int64_t workspaceBytes = 0; // of a CTA
-  int64_t parts = 0;
-  bool chunksAreApart = false;
-  std::vector<InterfaceLaunchArray> arrays = {};
-  int64_t teams = 0;       // of a CTA, where it announces its chunks to the next launch
-  bool awaits = false;     // the chunks of the launch before
-  float cost = 0;          // of a chunk that is announced or summarised, over one of the launch that takes it
-  bool cuts = false;       // several CTAs can deal out a sequence's chunks; with a workspace, where summaries lie
-  bool bounds = false;     // all that it leaves is for a launch that is cut
-  std::string listed = {}; // the symbol of the same by a list of the chunks of packed sequences; empty: none
-  int64_t stateParts = 0;  // CTAs that have a part of a head's states each; 0: a CTA has whole heads
-};
-
-/// A recur_left_info.
-struct InterfaceLeft {
-  int64_t rows, elementBytes;
-  llvm::SmallVector<int64_t, 2> shape;
-};
+// Those of a GPU's kernel, as it was planned.
+using InterfaceLaunchArray = tile::LaunchArray;
+using InterfaceLaunch = tile::Launch;
+using InterfaceLeft = tile::LeftRows;
 
 struct InterfaceKernel {
   std::string symbol; // of a processor's kernel

@@ -49,11 +49,11 @@ TEST_P(KeptTiles, AreTheInterpretersStates) {
   auto program = *(**module).getOps<chunk::ProgramOp>().begin();
   EXPECT_EQ(program.getChunk(), 1);
   auto arrays = interpreter::listKernelArrays(program);
-  auto kernels = compile::planCUDAKernels(program, options, compile::CUDAForm::Plain);
+  auto kernels = plan::Search(program, options, plan::Form::Plain).find();
   ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
   ASSERT_EQ(kernels->plan.launches.size(), 1u);
   EXPECT_EQ(kernels->plan.launches.front().arrays.size(), arrays.size());
-  tile::KernelOp kernel = *kernels->lowering->getModule().getOps<tile::KernelOp>().begin();
+  tile::KernelOp kernel = *(*kernels->tiles).getOps<tile::KernelOp>().begin();
 
   auto drawn = check::makeJudgedData(recurrence, sizes, 7);
   ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
@@ -88,12 +88,12 @@ INSTANTIATE_TEST_SUITE_P(Some, KeptTiles,
 
 /// Runs the plan that a program gets on data, with the states that it leaves.
 llvm::Expected<Results> runPlan(chunk::ProgramOp program, const PipelineOptions &options, const Data &data,
-                                interpreter::KeptArrays &kept, compile::CUDAForm &form) {
-  auto kernels = compile::planCUDAKernels(program, options, compile::CUDAForm::AllInChain);
+                                interpreter::KeptArrays &kept, plan::Form &form) {
+  auto kernels = plan::Search(program, options).find();
   if (!kernels)
     return kernels.takeError();
   form = kernels->plan.form;
-  auto tiles = llvm::to_vector(kernels->lowering->getModule().getOps<tile::KernelOp>());
+  auto tiles = llvm::to_vector((*kernels->tiles).getOps<tile::KernelOp>());
   std::vector<interpreter::KernelArray> arrays = interpreter::listKernelArrays(program);
   if (!kernels->phases)
     return interpreter::interpret(tiles.front(), arrays, data, {}, &kept);
@@ -121,7 +121,7 @@ TEST_P(HandedTiles, AreTheStatesOfTheGradient) {
   auto drawn = check::makeJudgedData(recurrence, {1, 70, 1, 1}, 7);
   ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
   interpreter::KeptArrays none{32, {}}, handed{32, {}}, again{32, {}};
-  compile::CUDAForm form, formOfHanding, formOfStates;
+  plan::Form form, formOfHanding, formOfStates;
   auto want = runPlan(programs->program, options, drawn->data, none, form);
   auto got = runPlan(handing, options, drawn->data, handed, formOfHanding);
   auto ran = runPlan(programs->states, options, drawn->data, again, formOfStates);

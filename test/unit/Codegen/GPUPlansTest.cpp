@@ -53,9 +53,9 @@ TEST(GPUChunks, AreSmallerWhereWarpsMultiplyAndMoreHaveRoom) {
       PipelineOptions pipeline;
       pipeline.target = *findTarget(target);
       pipeline.dataTypes = DataType::BF16;
-      auto tried = compile::tryChunks((*specification)->getRecurrences().front(), pipeline);
-      EXPECT_TRUE(bool(tried)) << llvm::toString(tried.takeError());
-      return tried->back().chunk;
+      auto choice = compile::chooseChunk((*specification)->getRecurrences().front(), pipeline);
+      EXPECT_TRUE(bool(choice)) << llvm::toString(choice.takeError());
+      return choice->chunk;
     }
     return 0;
   };

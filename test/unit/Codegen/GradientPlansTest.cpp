@@ -71,11 +71,11 @@ TEST(GradientRoom, RowsAreReadInTheOrderThatLeavesRoom) {
   pipeline.chunk = 16;
   auto programs = compile::makeGradientPrograms(recurrence, compile::completeGradients(recurrence, pipeline));
   ASSERT_TRUE(bool(programs)) << llvm::toString(programs.takeError());
-  auto kernels = compile::planCUDAKernels(programs->gradient, pipeline, compile::CUDAForm::AllInChain);
+  auto kernels = plan::Search(programs->gradient, pipeline).find();
   ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
   ASSERT_TRUE(kernels->phases);
   EXPECT_EQ(kernels->plan.workspaceBytes, 0);
-  for (const codegen::InterfaceLaunch &launch : kernels->plan.launches)
+  for (const tile::Launch &launch : kernels->plan.launches)
     if (launch.chunksAreApart)
       EXPECT_GE(analysis::countCTAs(*pipeline.target.gpu, launch.sharedBytes), 2) << launch.symbol;
   expectWhatDualNumbersSay(example, "gradient tile", DataType::BF16, {128, 128}, /*chunk=*/16);

@@ -114,10 +114,10 @@ PipelineOptions makeOptions(DataTypes types) {
 }
 
 interpreter::InterpretedPlan plan(chunk::ProgramOp program, const PipelineOptions &pipeline,
-                                  compile::CUDAKernels &kernels) {
-  kernels = get(compile::planCUDAKernels(program, pipeline, compile::CUDAForm::AllInChain, /*summaries=*/false));
-  return {llvm::to_vector(kernels.lowering->getModule().getOps<tile::KernelOp>()),
-          interpreter::listKernelArrays(program), kernels.phases};
+                                  plan::GPUKernels &kernels) {
+  kernels = get(plan::Search(program, pipeline).find());
+  return {llvm::to_vector(kernels.tiles->getOps<tile::KernelOp>()), interpreter::listKernelArrays(program),
+          kernels.phases};
 }
 
 Results run(const interpreter::InterpretedPlan &plan, int64_t chunk, const Data &data) {
@@ -140,7 +140,7 @@ void expectStatesOfTokens(const std::string &example, DataTypes types, Dims dims
   compile::SegmentPrograms programs = get(compile::makeSegmentPrograms(program));
   bool shares = llvm::any_of(recurrence.getInputs(), [](dgps::InputOp input) { return input.getShared(); });
   for (compile::SegmentProgram &state : programs.states) {
-    compile::CUDAKernels kernels;
+    plan::GPUKernels kernels;
     interpreter::InterpretedPlan tiles = plan(state.summary, pipeline, kernels);
     std::string name = state.summary.getSummaryOf()->str();
     for (int64_t tokens : {0, 1, 37}) {
@@ -168,7 +168,7 @@ TEST_P(SummaryPlans, OfCotangentsAreThoseOfTheGradient) {
   chunk::ProgramOp chain = get(compile::makeChainProgram(programs));
   if (!chain)
     GTEST_SKIP() << "it is the gradient's own plan";
-  compile::CUDAKernels ofStates, ofChain;
+  plan::GPUKernels ofStates, ofChain;
   interpreter::InterpretedPlan states = plan(programs.states, pipeline, ofStates),
                                back = plan(chain, pipeline, ofChain);
   bool shares = llvm::any_of(recurrence.getInputs(), [](dgps::InputOp input) { return input.getShared(); });

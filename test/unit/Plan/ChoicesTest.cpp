@@ -1,0 +1,80 @@
+// Which candidate each recurrence of examples/ gets. A change of the search that is meant to change plans changes the
+// file too: RECUR_UPDATE_EXPECTED=1 writes it anew.
+#include "Finding.h"
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+using namespace recur;
+
+namespace {
+
+const char *const expectedPath = RECUR_SOURCE_DIR "/test/unit/Plan/choices.txt";
+
+struct Choice {
+  std::string path;
+  llvm::StringRef target;
+  DataType type;
+  std::string getKey() const {
+    return std::filesystem::path(path).stem().string() + " " + target.str() + " " + getName(type).str();
+  }
+};
+
+/// Each example for Hopper with bf16, and every fourth for Ampere and with float32.
+std::vector<Choice> listChoices() {
+  std::vector<Choice> all;
+  for (auto [i, path] : llvm::enumerate(test::listExamples())) {
+    all.push_back({path, "sm_90a", DataType::BF16});
+    if (i % 4 == 1)
+      all.push_back({path, "sm_80", DataType::BF16});
+    if (i % 4 == 3)
+      all.push_back({path, "sm_90a", DataType::F32});
+  }
+  return all;
+}
+
+std::string findChoice(const Choice &choice) {
+  auto specification = openExample(choice.path, {128, 128});
+  if (!specification)
+    return llvm::toString(specification.takeError());
+  auto found =
+      compile::chooseChunk((*specification)->getRecurrences().front(), test::makeOptions(choice.target, choice.type));
+  if (!found)
+    return llvm::toString(found.takeError());
+  std::string text = std::to_string(found->chunk) + " tokens, " + plan::getName(found->kernels.plan.form).str();
+  for (const tile::Launch &launch : found->kernels.plan.launches)
+    text += "; " + launch.symbol + " " + std::to_string(launch.threads) + (launch.teams ? " teams" : "");
+  return text + (found->kernels.plan.workspaceBytes ? "; tiles in memory" : "");
+}
+
+std::map<std::string, std::string> readExpected() {
+  std::map<std::string, std::string> expected;
+  std::ifstream file(expectedPath);
+  for (std::string line; std::getline(file, line);)
+    if (auto [key, text] = llvm::StringRef(line).split(": "); !text.empty())
+      expected[key.str()] = text.str();
+  return expected;
+}
+
+class Choices : public ::testing::TestWithParam<Choice> {};
+
+TEST_P(Choices, AreThoseOfTheFile) {
+  static const std::map<std::string, std::string> expected = readExpected();
+  static const bool updates = std::getenv("RECUR_UPDATE_EXPECTED") != nullptr;
+  std::string key = GetParam().getKey(), text = findChoice(GetParam());
+  if (updates) {
+    std::ofstream(expectedPath, std::ios::app) << key << ": " << text << "\n";
+    return;
+  }
+  auto found = expected.find(key);
+  ASSERT_NE(found, expected.end()) << key << " has no line: " << text;
+  EXPECT_EQ(found->second, text);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Choices, ::testing::ValuesIn(listChoices()), [](const auto &info) {
+  std::string name = info.param.getKey();
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+});
+
+} // namespace
