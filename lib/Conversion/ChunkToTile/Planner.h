@@ -184,7 +184,11 @@ private:
     llvm::SmallVector<Input> inputs;
     std::function<mlir::Value(Scalars &, mlir::ValueRange)> build;
   };
-  Elements elementsOf(mlir::Value value, mlir::Operation *pass);
+  /// `getTile`: the tile of a value that the pass reads.
+  Elements elementsOf(mlir::Value value, mlir::Operation *pass, llvm::function_ref<mlir::Value(mlir::Value)> getTile);
+  Elements elementsOf(mlir::Value value, mlir::Operation *pass) {
+    return elementsOf(value, pass, [this](mlir::Value leaf) { return getElements(leaf); });
+  }
   /// Whether only passes read the result, each of which spreads the operand's numbers itself.
   static bool isSpreadInPasses(chunk::BroadcastOp op);
   /// How elements of a value go into the pass of matrices: each into one, or those of a vector into whole rows or
@@ -201,6 +205,8 @@ private:
   bool isCarriedOn(mlir::Value state, chunk::MapOp map);
   mlir::Value findChanged(chunk::MapOp op, llvm::ArrayRef<Leaf> leaves);
   void planElementwise(chunk::MapOp op);
+  chunk::MapOp findPassOfSteps(chunk::InterleaveOp op);
+  bool planForEachStep(chunk::MapOp op, llvm::ArrayRef<Leaf> leaves);
   /// A matrix that the vectors of all tokens are multiplied by is a factor of one product, on the matrix units of a
   /// CTA.
   bool planProjection(chunk::MapOp op);
@@ -224,7 +230,10 @@ private:
   void planInScan(chunk::MapOp op, llvm::ArrayRef<Leaf> leaves, mlir::Value scanned);
   void planInScans(chunk::MapOp op, mlir::Value scanned);
   void plan(chunk::ExtractOp op);
+  bool isReadByPasses(mlir::Value rows);
   void plan(chunk::SliceOp op);
+  mlir::Value placeIn(chunk::ConcatOp op, unsigned operand);
+  mlir::Value findPlace(chunk::MapOp op);
   void plan(chunk::ConcatOp op);
   void plan(chunk::BroadcastOp op);
   /// The value whose rows have one of each of the steps that the op interleaves, in their order; null if there is none.
@@ -459,7 +468,9 @@ private:
   llvm::DenseMap<mlir::Value, LeftScan> leftScans;
   llvm::DenseSet<mlir::Operation *> mapsInScans; // that are computed in the pass of a scan
   llvm::DenseSet<mlir::Operation *> sumsOfStarts;
-  llvm::DenseSet<mlir::Operation *> planned; // that are made with an op before them
+  llvm::DenseMap<mlir::Operation *, mlir::Value> concatenated; // tiles of rows side by side
+  llvm::DenseSet<mlir::Operation *> placed;                    // maps that have their rows there
+  llvm::DenseSet<mlir::Operation *> planned;                   // that are made with an op before them
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
     llvm::DenseMap<mlir::Value, mlir::Value> factors, logarithms, logarithmsBefore, logarithmsTotal, transposed,

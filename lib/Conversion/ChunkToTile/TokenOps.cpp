@@ -83,11 +83,11 @@ Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseM
   return elements[leaf] = scalars.number(*chunk::constantNumber(value));
 }
 
-Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
+Planner::Elements Planner::elementsOf(Value value, Operation *pass, llvm::function_ref<Value(Value)> getTile) {
   SmallVector<Leaf> leaves = gatherLeaves({value, Spread::None}, pass);
   Elements elements;
   for (Leaf leaf : leaves) {
-    Input &input = elements.inputs.emplace_back(getElements(leaf.getPointer()));
+    Input &input = elements.inputs.emplace_back(getTile(leaf.getPointer()));
     if (leaf.getInt() != Spread::None)
       llvm::copy(dimsOf(leaf.getInt(), isTransposed(value)), input.dims.begin());
   }
@@ -198,10 +198,71 @@ void Planner::planElementwise(chunk::MapOp op) {
   for (Leaf leaf : leaves)
     if (leftScans.contains(leaf.getPointer()))
       return planInScans(op, leaf.getPointer());
+  if (planForEachStep(op, leaves))
+    return;
   Elements elements = elementsOf(op.getResult(), op);
   Value result = findChanged(op, leaves);
+  if (!result)
+    result = findPlace(op);
   result ? set(op.getResult(), result) : void(result = makeResult(op.getResult()));
   map(elements.inputs, result, rowsOf(result), elements.build);
+}
+
+/// The pass that reads what the steps of a CTA's tokens have, and nothing else does: it goes over the rows of each step
+/// by themselves, and no tile has them all.
+chunk::MapOp Planner::findPassOfSteps(chunk::InterleaveOp op) {
+  if (!machine.isCTA() || inTokenLoop || findWhole(op) || op->use_empty())
+    return {};
+  chunk::MapOp pass;
+  for (Operation *user : op->getUsers()) {
+    auto map = dyn_cast<chunk::MapOp>(user);
+    if (!map || !chunk::isElementwise(map.getFunction()) || isPaired(map) || map->getBlock() != op->getBlock() ||
+        chunk::tensorOf(map).getDimSize(0) != chunk::tensorOf(op).getDimSize(0))
+      return {};
+    auto own = dyn_cast<chunk::MapOp>(passes.of(map));
+    if (!own || isPaired(own) || (pass && pass != own))
+      return {};
+    pass = own;
+  }
+  // The pass of a scan goes from row to row, and a mask says which row sees which.
+  auto joinsRows = [&](Value value) {
+    return findMask(value) || isa_and_nonnull<chunk::ScanOp, chunk::CumulativeDecayOp>(value.getDefiningOp());
+  };
+  llvm::SetVector<Operation *> maps;
+  maps.insert(pass);
+  for (size_t index = 0; index < maps.size(); ++index)
+    for (Value operand : maps[index]->getOperands()) {
+      auto rows = operand.getDefiningOp<chunk::InterleaveOp>();
+      if (joinsRows(operand) || (rows && rows.getNumOperands() != op.getNumOperands()))
+        return {};
+      if (auto map = operand.getDefiningOp<chunk::MapOp>(); map && passes.of(map) == pass)
+        maps.insert(map);
+    }
+  return pass;
+}
+
+bool Planner::planForEachStep(chunk::MapOp op, ArrayRef<Leaf> leaves) {
+  auto findSteps = [&](Value value) {
+    auto rows = value.getDefiningOp<chunk::InterleaveOp>();
+    return rows && findPassOfSteps(rows) == op ? rows : chunk::InterleaveOp();
+  };
+  const auto *found = llvm::find_if(leaves, [&](Leaf leaf) { return findSteps(leaf.getPointer()); });
+  if (found == leaves.end())
+    return false;
+  int64_t steps = findSteps(found->getPointer()).getNumOperands();
+  Value result = makeResult(op.getResult());
+  int64_t rows = tileOf(result).getSize(0);
+  for (int64_t step = 0; step < steps; ++step) {
+    Elements elements = elementsOf(op.getResult(), op, [&](Value leaf) {
+      if (chunk::InterleaveOp all = findSteps(leaf))
+        return getElements(all.getOperands()[step]);
+      Value tile = getElements(leaf);
+      return tileOf(tile).getSize(0) == rows ? slot(tile, step, steps) : tile;
+    });
+    Value to = slot(result, step, steps);
+    map(elements.inputs, to, rowsOf(to), elements.build);
+  }
+  return true;
 }
 
 static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x[0], x[1]); }
@@ -421,29 +482,66 @@ void Planner::plan(chunk::ExtractOp op) {
   copy(part, result, rowsOf(result));
 }
 
+/// Whether passes over the tokens' elements alone read the rows, of which a CTA's threads read any part as fast as the
+/// whole.
+bool Planner::isReadByPasses(Value rows) {
+  return machine.isCTA() && !inTokenLoop && chunk::tensorOf(rows).getDimSize(0) > 1 &&
+         llvm::all_of(rows.getUsers(), [&](Operation *user) {
+           auto map = dyn_cast<chunk::MapOp>(user);
+           return map && chunk::isElementwise(map.getFunction()) && !isPaired(map) &&
+                  user->getBlock() == rows.getParentBlock();
+         });
+}
+
 void Planner::plan(chunk::SliceOp op) {
   if (isLoadedHeld(op))
     return;
-  Value from = get(op.getOperand()), result = make(op);
+  Value rows = op.getOperand();
+  bool isPart = op.getBegin() % 8 == 0 && rows.getParentBlock() == op->getBlock() && isReadByPasses(op); // for 16 bytes
+  auto input = rows.getDefiningOp<chunk::InputOp>();
+  Value from = isPart && input && isStoredAsFactor(input) ? getElements(rows) : get(rows);
   SmallVector<int64_t> shape(tileOf(from).getShape());
   shape[1] = op.getSize();
-  // Rows of their own begin where the processor likes them to.
-  copy(view(from, shape, tileOf(from).getStrides(), op.getBegin() * tileOf(from).getStride(1)), result, rowsOf(result));
+  Value part = view(from, shape, tileOf(from).getStrides(), op.getBegin() * tileOf(from).getStride(1));
+  if (isPart)
+    return set(op, part);
+  Value result = make(op); // rows of their own begin where the processor likes them to
+  copy(part, result, rowsOf(result));
+}
+
+/// Where an operand's rows lie in the tile of all.
+Value Planner::placeIn(chunk::ConcatOp op, unsigned operand) {
+  Value &whole = concatenated[op];
+  if (!whole)
+    whole = make(op);
+  TileType type = tileOf(whole);
+  SmallVector<int64_t> shape(type.getShape()), strides(type.getStrides()), places = op.getPlaces();
+  if (chunk::tensorOf(op.getOperands()[operand]).getRank() < type.getRank()) {
+    shape.erase(shape.begin() + 1);
+    strides.erase(strides.begin() + 1);
+  } else {
+    shape[1] = places[operand + 1] - places[operand];
+  }
+  return view(whole, shape, strides, places[operand] * type.getStride(1));
+}
+
+/// The place of a pass's result in rows side by side, if nothing else takes it.
+Value Planner::findPlace(chunk::MapOp op) {
+  Value rows = op.getResult();
+  auto concat = rows.hasOneUse() ? dyn_cast<chunk::ConcatOp>(*rows.user_begin()) : chunk::ConcatOp();
+  if (!concat || !machine.isCTA() || inTokenLoop || concat->getBlock() != op->getBlock() ||
+      chunk::tensorOf(rows).getDimSize(0) == 1)
+    return {};
+  placed.insert(op);
+  return placeIn(concat, rows.use_begin()->getOperandNumber());
 }
 
 void Planner::plan(chunk::ConcatOp op) {
-  Value result = make(op);
-  TileType type = tileOf(result);
-  SmallVector<int64_t> places = op.getPlaces();
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-    SmallVector<int64_t> shape(type.getShape()), strides(type.getStrides());
-    if (chunk::tensorOf(operand).getRank() < type.getRank()) {
-      shape.erase(shape.begin() + 1);
-      strides.erase(strides.begin() + 1);
-    } else {
-      shape[1] = places[index + 1] - places[index];
-    }
-    copy(get(operand), view(result, shape, strides, places[index] * type.getStride(1)), rowsOf(result));
+    Value place = placeIn(op, unsigned(index));
+    if (auto map = operand.getDefiningOp<chunk::MapOp>(); map && placed.contains(map))
+      continue;
+    copy(get(operand), place, rowsOf(concatenated[op]));
   }
 }
 
@@ -461,7 +559,7 @@ void Planner::plan(chunk::BroadcastOp op) {
 }
 
 void Planner::plan(chunk::InterleaveOp op) {
-  if (findWhole(op)) // a view, made where it is read
+  if (findWhole(op) || findPassOfSteps(op)) // views, made where they are read
     return;
   Value result = makeResult(op);
   for (auto [step, operand] : llvm::enumerate(op.getOperands())) {

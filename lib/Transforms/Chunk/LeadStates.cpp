@@ -35,6 +35,27 @@ struct Delay {
   }
 };
 
+/// Finds the last row without the others that the same ops make, which need not be there then.
+class LastRow {
+public:
+  /// `before`: what every element of the rows in front of the first one is, of as many as the row is delayed by.
+  LastRow(OpBuilder &builder, Location loc, ArrayRef<double> before)
+      : builder(builder), build(builder, loc), loc(loc), before(before) {}
+  Value find(Value all) {
+    Value &known = found[all];
+    return known ? known : found[all] = make(all);
+  }
+
+private:
+  Value make(Value all);
+
+  OpBuilder &builder;
+  ValueBuilder build;
+  Location loc;
+  ArrayRef<double> before;
+  llvm::DenseMap<Value, Value> found;
+};
+
 class LeadSplitter {
 public:
   /// `round`: how many times states were found to lead before, which these may need.
@@ -63,6 +84,8 @@ private:
   void buildHolding(OpBuilder &builder);
   Value findInArrays(OpBuilder &builder, StateOp state);
 
+  /// The flag of chunks that have so many tokens. Delays of several rounds have flags of their own.
+  std::string countName(int64_t count) const { return suffix("tokens") + "." + std::to_string(count); }
   std::string suffix(StringRef name) const { return (name + (round ? std::to_string(round + 1) : "")).str(); }
 
   ProgramOp program;
@@ -85,8 +108,6 @@ struct LeadStatesPass : recur::chunk::impl::LeadStatesPassBase<LeadStatesPass> {
 };
 
 } // namespace
-
-static std::string countName(int64_t count) { return "tokens." + std::to_string(count); }
 
 /// The scan that makes a state's next value, if it alone does.
 static Operation *findScan(StateOp state) {
@@ -223,26 +244,33 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
   return ahead;
 }
 
+Value LastRow::make(Value all) {
+  auto hasTokens = [&](Value part) { return tensorOf(part).getDimSize(0) == tensorOf(all).getDimSize(0); };
+  Operation *maker = all.getDefiningOp();
+  if (auto rows = dyn_cast_or_null<ConcatOp>(maker); rows && llvm::all_of(rows.getOperands(), hasTokens)) {
+    SmallVector<Value> parts = llvm::map_to_vector(rows.getOperands(), [&](Value part) { return find(part); });
+    return ConcatOp::create(builder, loc, makeTokens(builder.getContext(), 1, shapePerToken(all)), parts);
+  }
+  if (auto slice = dyn_cast_or_null<SliceOp>(maker))
+    return SliceOp::create(builder, loc, find(slice.getOperand()), slice.getBegin(), slice.getSize());
+  if (auto map = dyn_cast_or_null<MapOp>(maker); map && isElementwise(map.getFunction())) {
+    auto operands =
+        llvm::map_to_vector(map.getOperands(), [&](Value part) { return hasTokens(part) ? find(part) : part; });
+    return MapOp::create(builder, loc, map.getFunction(), operands);
+  }
+  for (double number : before)
+    all = PreviousOp::create(builder, loc,
+                             build.stateConstant(number, makeTensor(builder.getContext(), shapePerToken(all))), all);
+  return build.asToken(LastOp::create(builder, loc, all));
+}
+
 /// Emits the delayed row; and for each length of a short chunk whose delayed row comes from an earlier chunk, a flag
 /// that says whether the chunk has that length.
 void LeadSplitter::giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state) {
   const Delay &delay = delays.find(state)->second;
   Location loc = state.getLoc();
   ValueBuilder build(inside, loc);
-  std::function<Value(Value, ArrayRef<double>)> lastOf = [&](Value all, ArrayRef<double> before) -> Value {
-    // Of rows that lie side by side each is found by itself, for of an input no more than that row need be there.
-    auto hasTokens = [&](Value part) { return tensorOf(part).getDimSize(0) == tensorOf(all).getDimSize(0); };
-    if (auto rows = all.getDefiningOp<ConcatOp>(); rows && llvm::all_of(rows.getOperands(), hasTokens)) {
-      SmallVector<Value> parts;
-      for (Value part : rows.getOperands())
-        parts.push_back(lastOf(part, before));
-      return ConcatOp::create(inside, loc, makeTokens(program.getContext(), 1, shapePerToken(all)), parts);
-    }
-    RankedTensorType type = makeTensor(program.getContext(), shapePerToken(all));
-    for (double number : before)
-      all = PreviousOp::create(inside, loc, build.stateConstant(number, type), all);
-    return build.asToken(LastOp::create(inside, loc, all));
-  };
+  auto lastOf = [&](Value all, ArrayRef<double> before) -> Value { return LastRow{inside, loc, before}.find(all); };
   auto give = [&](StringRef name, Value value) { GiveOp::create(inside, loc, name, false, false, value); };
   give(nameOffset(state), lastOf(copies.lookup(delay.rows), SmallVector<double>(delay.earlier.size(), 0)));
   for (int64_t count = 1; count <= int64_t(delay.earlier.size()); ++count) {
@@ -457,8 +485,7 @@ bool LeadSplitter::split() {
   if (losesDigits(program, values))
     leading.clear();
   bool carriesScans = !leading.empty();
-  if (round == 0)
-    findDelays();
+  findDelays();
   if (!program.getKeeps()) { // which leaves them at the beginning of every chunk
     findHeld();
     findWindows();

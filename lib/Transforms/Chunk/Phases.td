@@ -12,7 +12,8 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
   let description = [{
     A scalar or vector state leads if one scan advances it and it depends on no other state: a `chunk.scan`, a
     `chunk.tropical_scan` or a `chunk.moebius_scan`, of whose tokens a chunk leaves one map of the same kind. A state leads too if it
-    holds a row of an earlier token (`chunk.last`, of `chunk.previous` any number of times) that depends on no state.
+    holds a row of an earlier token (`chunk.last`, of `chunk.previous` any number of times) that depends on no state; of
+    the elementwise functions that make such a row, `_ahead` has the chunk's last row alone.
     A window of an input's last rows, which a loop moves by one, is no state of the program any more: its rows are found
     in the input's array, and a program `_held` says what it becomes. Rows that tokens find there by themselves are the
     input's some tokens earlier (`chunk.input` with `back`); others are found together (`chunk.held`).

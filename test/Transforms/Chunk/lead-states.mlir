@@ -227,6 +227,57 @@ chunk.program @computed {} chunk 8 {
 
 // -----
 
+// Rows that are made of what leads are found in a second round, once that is there: of each chunk its last one alone, and
+// of what makes it only that row. Flags of chunks that are too short have the round's name.
+// CHECK-LABEL: chunk.program @turned_carry {} chunk 8 {
+// CHECK-LABEL: chunk.program @turned_ahead2 {} chunk 8 {
+// CHECK-NOT: chunk.state
+// CHECK: %a = chunk.take "a" whole : tensor<2xf32>
+// CHECK: %[[ALL:.*]], %{{.*}} = chunk.scan %a, %w
+// CHECK: %[[LASTX:.*]] = chunk.last %x : tensor<8x4xf32>
+// CHECK: %[[ROW:.*]] = chunk.reshape_state %[[LASTX]]
+// CHECK: %[[PART:.*]] = chunk.slice %[[ROW]][2 for 2] : tensor<1x4xf32>
+// CHECK: %[[LASTA:.*]] = chunk.last %[[ALL]] : tensor<8x2xf32>
+// CHECK: %[[ANGLE:.*]] = chunk.reshape_state %[[LASTA]]
+// CHECK: %[[COS:.*]] = chunk.map cos %[[ANGLE]] : tensor<1x2xf32>
+// CHECK: chunk.map mul %[[PART]], %[[COS]] : tensor<1x2xf32>, tensor<1x2xf32>
+// CHECK: chunk.give "one.offset"
+// CHECK: chunk.give "two.offset"
+// CHECK: chunk.give "tokens2.1"
+// CHECK-LABEL: chunk.program @turned_carry2 {} chunk 8 {
+// CHECK: chunk.take "tokens2.1" : tensor<1xf32>
+// CHECK-LABEL: chunk.program @turned {} chunk 8 {
+// CHECK-DAG: chunk.take "one" whole : tensor<2xf32>
+// CHECK-DAG: chunk.take "two" whole : tensor<2xf32>
+// CHECK-DAG: chunk.state "S"
+// CHECK-NOT: _vectors
+chunk.program @turned {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x4xf32>
+  %w = chunk.input "w" : tensor<8x2xf32>
+  %v = chunk.input "v" : tensor<8x3xf32>
+  %a = chunk.state "a" : tensor<2xf32>
+  %one = chunk.state "one" : tensor<2xf32>
+  %two = chunk.state "two" : tensor<2xf32>
+  %S = chunk.state "S" : tensor<3x2xf32>
+  %all, %last = chunk.scan %a, %w : tensor<2xf32>, tensor<8x2xf32>
+  %part = chunk.slice %x[2 for 2] : tensor<8x4xf32>
+  %cos = chunk.map cos %all : tensor<8x2xf32>
+  %key = chunk.map mul %part, %cos : tensor<8x2xf32>, tensor<8x2xf32>
+  %before = chunk.previous %one, %key : tensor<2xf32>, tensor<8x2xf32>
+  %before_that = chunk.previous %two, %before : tensor<2xf32>, tensor<8x2xf32>
+  %last_key = chunk.last %key : tensor<8x2xf32>
+  %last_before = chunk.last %before : tensor<8x2xf32>
+  %S1 = chunk.advance %S, %v, %before_that : tensor<3x2xf32>, tensor<8x3xf32>, tensor<8x2xf32>
+  %o = chunk.read %key, %S : tensor<8x2xf32>, tensor<3x2xf32>
+  chunk.output "o" %o : tensor<8x3xf32>
+  chunk.next %a, %last : tensor<2xf32>
+  chunk.next %one, %last_key : tensor<2xf32>
+  chunk.next %two, %last_before : tensor<2xf32>
+  chunk.next %S, %S1 : tensor<3x2xf32>
+}
+
+// -----
+
 // Of rows side by side each input has its own part.
 // CHECK-LABEL: chunk.program @parts_held {} chunk 1 {
 // CHECK: %[[BOTH:.*]] = chunk.concat %x, %y : tensor<1x3xf32>, tensor<1x2xf32> to tensor<1x5xf32>
