@@ -7,6 +7,8 @@ using namespace mlir;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
+static constexpr unsigned clusterSpace = 7; // of NVVM
+
 Value WarpgroupCode::run(StringRef text, StringRef constraints, ValueRange operands, Type result) {
   return emitText(t, text, constraints, operands, result);
 }
@@ -15,18 +17,31 @@ Value WarpgroupCode::addressOf(Value sharedPointer) {
   return LLVM::PtrToIntOp::create(t.builder, t.loc, t.builder.getI32Type(), sharedPointer);
 }
 
+Value WarpgroupCode::pointerTo(Value address) {
+  return LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace),
+                                  address);
+}
+
 Value WarpgroupCode::forget(Value number) { return nvvm::forget(t, number, TextReach::Memory); }
+
+void WarpgroupCode::call(StringRef intrinsic, ValueRange operands) {
+  LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getStringAttr(intrinsic), operands);
+}
 
 //===----------------------------------------------------------------------===//
 // Barriers
 //===----------------------------------------------------------------------===//
 
 void WarpgroupCode::makeBarrier(Value address, int64_t arrivals) {
-  run("mbarrier.init.shared.b64 [$0], $1;", "r,r", {address, t.constant(arrivals)});
+  NVVM::MBarrierInitOp::create(t.builder, t.loc, pointerTo(address), t.constant(arrivals), /*predicate=*/Value());
 }
 
-void WarpgroupCode::arrive(Value address) { run("mbarrier.arrive.shared.b64 _, [$0];", "r", address); }
+void WarpgroupCode::arrive(Value address) {
+  NVVM::MBarrierArriveOp::create(t.builder, t.loc, t.builder.getI64Type(), pointerTo(address), /*count=*/Value());
+}
 
+// NVVM's waiting loop is a text of which LLVM believes that it leaves memory as it is, so that it may read what is
+// waited for before; a loop of LLVM's own around one try would be copied and turned.
 void WarpgroupCode::wait(Value address, Value parity) {
   StringRef sleeping = "{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra done;\n"
                        "bra again;\ndone:\n}",
@@ -37,27 +52,32 @@ void WarpgroupCode::wait(Value address, Value parity) {
 
 void WarpgroupCode::fence() {
   if (unit.getRightSource() == FactorSource::SharedMemory || t.gpu.hasCopyUnit)
-    run("fence.proxy.async.shared::cta;", "", {});
+    NVVM::FenceProxyOp::create(t.builder, t.loc, NVVM::ProxyKind::async_shared,
+                               NVVM::SharedSpaceAttr::get(t.builder.getContext(), NVVM::SharedSpace::shared_cta));
 }
 
 void WarpgroupCode::syncWarp() { NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); }
 
-// Numbers are constants of the text, as those of teams are (TeamCode::barrier).
+// Numbers stay constants: LLVM puts no two barriers in one (TeamCode::barrier says what else would be).
 void WarpgroupCode::meet(int64_t number, int64_t threads) {
-  run(llvm::formatv("bar.sync {0}, {1};", number, threads).str(), "", {});
+  NVVM::BarrierOp::create(t.builder, t.loc, /*res=*/Type(), t.constant(number), t.constant(threads),
+                          /*reductionOp=*/NVVM::BarrierReductionAttr(), /*reductionPredicate=*/Value());
 }
+
+// NVVM's own op becomes a text of which LLVM believes that it leaves memory as it is.
 void WarpgroupCode::arriveAndGoOn(int64_t number, int64_t threads) {
-  run(llvm::formatv("bar.arrive {0}, {1};", number, threads).str(), "", {});
+  call("llvm.nvvm.barrier.cta.arrive.aligned.count", {t.constant(number), t.constant(threads)});
 }
 
 void WarpgroupCode::takeRegisters(int64_t count) {
-  run("setmaxnreg.inc.sync.aligned.u32 " + std::to_string(count) + ";", "", {});
+  NVVM::SetMaxRegisterOp::create(t.builder, t.loc, uint32_t(count), NVVM::SetMaxRegisterAction::increase);
 }
 
 void WarpgroupCode::giveRegisters(int64_t count) {
-  run("setmaxnreg.dec.sync.aligned.u32 " + std::to_string(count) + ";", "", {});
+  NVVM::SetMaxRegisterOp::create(t.builder, t.loc, uint32_t(count), NVVM::SetMaxRegisterAction::decrease);
 }
 
+// As text: LLVM would make a number of the flag first, which the instruction takes and gives as a predicate.
 Value WarpgroupCode::anyOfWarpgroup(Value condition) {
   Value flag = arith::ExtUIOp::create(t.builder, t.loc, t.builder.getI32Type(), condition);
   // The kernel's own barrier is number 0.
@@ -99,38 +119,35 @@ Value WarpgroupCode::exchange(Value value, int64_t distance) {
 
 void WarpgroupCode::copy(Value to, Value from, int64_t bytes, Value counted) {
   // Pieces of 16 bytes go past the L1 cache, which nobody reads them from.
-  std::string text = llvm::formatv("cp.async.{0}.shared.global [$0], [$1], {1}, $2;", bytes == 16 ? "cg" : "ca", bytes);
-  Value place = LLVM::PtrToIntOp::create(t.builder, t.loc, t.builder.getI64Type(), from);
-  run(text, "r,l,r", {to, place, counted});
+  NVVM::CpAsyncOp::create(t.builder, t.loc, pointerTo(to), from, int32_t(bytes),
+                          bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA, counted);
 }
 
 void WarpgroupCode::copyBox(Value to, Value map, ArrayRef<Value> coordinates, Value barrier) {
-  std::string list, constraints = "r,l,r";
-  for (size_t i = 0; i < coordinates.size(); ++i) {
-    list += (i ? ", $" : "$") + std::to_string(3 + i);
-    constraints += ",r";
-  }
-  SmallVector<Value> operands{to, map, barrier};
-  operands.append(coordinates.begin(), coordinates.end());
-  run(llvm::formatv("cp.async.bulk.tensor.{0}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, "
-                    "{{{1}}], [$2];",
-                    coordinates.size(), list)
-          .str(),
-      constraints, operands);
+  MLIRContext *context = t.builder.getContext();
+  Value place = LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(context, clusterSpace), to);
+  Value box = LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(context), map);
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      t.builder, t.loc, place, box, coordinates, pointerTo(barrier), /*im2colOffsets=*/ValueRange(),
+      /*multicastMask=*/Value(), /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+      NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
 
 void WarpgroupCode::expectBytes(Value barrier, int64_t bytes) {
-  run(llvm::formatv("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], {0};", bytes).str(), "r", barrier);
+  NVVM::MBarrierExpectTxOp::create(t.builder, t.loc, pointerTo(barrier), t.constant(bytes));
 }
 
 void WarpgroupCode::arriveWithCopies(Value address) {
-  run("cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r", address);
+  NVVM::CpAsyncMBarrierArriveOp::create(t.builder, t.loc, pointerTo(address), /*noinc=*/true);
 }
 
-void WarpgroupCode::waitForCopies() { run("cp.async.wait_all;", "", {}); }
+// NVVM has this for groups of copies alone.
+void WarpgroupCode::waitForCopies() { call("llvm.nvvm.cp.async.wait.all", {}); }
 
 SmallVector<Value> WarpgroupCode::loadMatricesAcross(Value address) { return loadMatrices(address, true); }
 
+// As text, which stays where it is: LLVM brings what NVVM's op reads together with what multiplies it, and chains of
+// mma.sync that have nearly all registers spill then.
 SmallVector<Value> WarpgroupCode::loadMatrices(Value address, bool isAcross) {
   std::string text =
       llvm::formatv("ldmatrix.sync.aligned.m8n8.x4{0}.shared.b16 {{$0, $1, $2, $3}, [$4];", isAcross ? ".trans" : "");
@@ -140,9 +157,9 @@ SmallVector<Value> WarpgroupCode::loadMatrices(Value address, bool isAcross) {
 void WarpgroupCode::storeMatrices(Value address, ArrayRef<Value> four, bool isAcross) {
   if (!t.gpu.storesMatrices)
     return storeMatricesByLanes(address, four, isAcross);
-  std::string text =
-      llvm::formatv("stmatrix.sync.aligned.m8n8.x4{0}.shared.b16 [$0], {{$1, $2, $3, $4};", isAcross ? ".trans" : "");
-  run(text, "r,r,r,r,r", {address, four[0], four[1], four[2], four[3]});
+  NVVM::StMatrixOp::create(
+      t.builder, t.loc, pointerTo(address), four, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(t.builder.getContext(), matrixRows, matrixRows), NVVM::LdStMatrixEltType::B16);
 }
 
 /// A lane has two neighbours of a row of each matrix. Where their row begins, another lane was told.

@@ -113,6 +113,9 @@ private:
   /// Two numbers of f32; without a second address, neighbours.
   std::pair<mlir::Value, mlir::Value> loadTwo(mlir::Value first, mlir::Value second);
   void storeMatricesByLanes(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
+  mlir::Value pointerTo(mlir::Value address);
+  /// An instruction that NVVM has no op for, and LLVM an intrinsic.
+  void call(llvm::StringRef intrinsic, mlir::ValueRange operands);
   mlir::Value run(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands, mlir::Type result = {});
 
   TeamCode &t;

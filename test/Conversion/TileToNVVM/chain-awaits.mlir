@@ -9,13 +9,13 @@
 // CHECK: %[[USED:.*]] = arith.cmpi ne, %[[FLAGS]]
 // CHECK: %[[KNOWN:.*]] = arith.select %[[USED]], %c0_i32, %c2147483647_i32 : i32
 // CHECK: scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %[[KNOWN]]) -> (i32)
-// CHECK: cp.async.bulk.tensor.5d
-// CHECK: cp.async.cg.shared.global
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
 // CHECK: %[[NOW:.*]] = llvm.inline_asm has_side_effects "{{.*}}ld.acquire.gpu.global.u32 flag{{.*}}bar.warp.sync -1;{{.*}} %[[BEFORE]],
 // CHECK-NOT: cp.async.bulk.tensor
-// CHECK: cp.async.ca.shared.global
-// CHECK: cp.async.cg.shared.global
-// CHECK: cp.async.mbarrier.arrive.noinc.shared.b64
+// CHECK: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}ca
+// CHECK: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
+// CHECK: nvvm.cp.async.mbarrier.arrive {{.*}}noinc = true
 // CHECK: scf.yield %[[NOW]] : i32
 // The kernel ends behind the one that leaves chunks.
 // CHECK: nvvm.griddepcontrol wait

@@ -26,9 +26,9 @@
 // CHECK: %[[BYTES:.*]] = arith.muli %[[REST]], %c2_i32
 // CHECK: %[[MOST:.*]] = arith.minsi %[[BYTES]], %c16_i32
 // CHECK: arith.select %{{.*}}, %c0_i32{{.*}}, %[[MOST]]
-// CHECK: cp.async.cg.shared.global
+// CHECK: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
 // And as many rows are stored: none where a thread's columns are beyond.
-// CHECK: fence.proxy.async.shared::cta
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: scf.for
 // CHECK: arith.addi %{{.*}}, %c96_i32
 // CHECK: arith.select %{{.*}}, %{{.*}}, %c0_i32

@@ -4,16 +4,16 @@
 // sequence's first chunks, and for one with fewer tokens, threads copy those that there are and put zeros for others, unless
 // the caller gave rows: these are loaded number by number and rounded, and threads arrive when they have stored them.
 // CHECK-LABEL: llvm.func @earlier
-// CHECK: mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], 8192;
-// CHECK-COUNT-4: cp.async.bulk.tensor.5d
+// CHECK: nvvm.mbarrier.expect_tx %{{.*}}, %c8192_i32
+// CHECK-COUNT-4: nvvm.cp.async.bulk.tensor.shared.cluster.global
 // CHECK-NOT: cp.async.bulk.tensor
-// CHECK-COUNT-8: cp.async.cg.shared.global [$0], [$1], 16, $2;
+// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = {{ *}}cg
 // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> bf16
 // CHECK: scf.for
 // CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
-// CHECK: cp.async.mbarrier.arrive.noinc.shared.b64
-// CHECK: cp.async.wait_all;
+// CHECK: nvvm.cp.async.mbarrier.arrive {{.*}}noinc = true
+// CHECK: llvm.call_intrinsic "llvm.nvvm.cp.async.wait.all"
 chunk.program @earlier {} chunk 16 {
   %q = chunk.input "q" : tensor<16x64xf32>
   %k = chunk.input "k" : tensor<16x64xf32>

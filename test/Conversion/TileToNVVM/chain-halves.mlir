@@ -35,12 +35,12 @@
 // CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
 // CHECK-NOT: math.absf
 // CHECK-COUNT-4: llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
-// CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<col>
 // CHECK-COUNT-16: arith.truncf %{{.*}} : f32 to bf16
 
 // The warp that announces a chunk leaves its rows alone.
 // CHECK-NOT: fptrunc
-// CHECK: fence.proxy.async.shared::cta
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK-NOT: fptrunc
 // CHECK: llvm.return
 chunk.program @halves {} chunk 16 {

@@ -6,11 +6,11 @@
 // CHECK-LABEL: llvm.func @all
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
 // The state: reads, applies and advances.
-// CHECK: setmaxnreg.inc.sync.aligned.u32 232;
+// CHECK: nvvm.setmaxregister increase 232
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
 // CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
 // CHECK: wgmma.wait_group.sync.aligned
-// CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<col>
 // Interactions: no number above the diagonal is kept, whatever it is.
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
 // CHECK-COUNT-4: ldmatrix.sync.aligned.m8n8.x4.shared.b16
@@ -18,11 +18,11 @@
 // CHECK: wgmma.wait_group.sync.aligned 0;
 // CHECK: arith.cmpi slt
 // CHECK: arith.select
-// CHECK-COUNT-4: stmatrix.sync.aligned.m8n8.x4.shared.b16
-// CHECK: fence.proxy.async.shared::cta;
+// CHECK-COUNT-4: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<row>
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // The others: copies, then one warp that makes running sums of gates, whose next ones are on their way.
-// CHECK: setmaxnreg.dec.sync.aligned.u32 104;
-// CHECK: cp.async.cg.shared.global
+// CHECK: nvvm.setmaxregister decrease 104
+// CHECK: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
 // CHECK: nvvm.shfl.sync up
 // CHECK: nvvm.shfl.sync down
 chunk.program @all {} chunk 64 {

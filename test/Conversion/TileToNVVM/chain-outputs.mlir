@@ -37,7 +37,7 @@
 // CHECK: wgmma.wait_group.sync.aligned 0;
 // CHECK: arith.cmpf uno
 // CHECK: bar.red.or.pred
-// CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<col>
 // CHECK: scf.yield
 chunk.program @outputs {} chunk 16 {
   %q = chunk.input "q" : tensor<16x32xf32>

@@ -5,13 +5,13 @@
 // that load and one that announces, one warp does nothing.
 // CHECK-LABEL: llvm.func @stores
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
-// CHECK: setmaxnreg.inc.sync.aligned.u32 248;
-// CHECK: bar.sync 3, 256;
-// CHECK: bar.arrive 2, 256;
-// CHECK: setmaxnreg.dec.sync.aligned.u32 128;
-// CHECK: bar.sync 2, 256;
-// CHECK: bar.arrive 3, 256;
-// CHECK-NOT: setmaxnreg
+// CHECK: nvvm.setmaxregister increase 248
+// CHECK: nvvm.barrier id = %c3_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cta.arrive.aligned.count"(%c2_i32{{(_[0-9]+)?}}, %c256_i32
+// CHECK: nvvm.setmaxregister decrease 128
+// CHECK: nvvm.barrier id = %c2_i32{{(_[0-9]+)?}} number_of_threads = %c256_i32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cta.arrive.aligned.count"(%c3_i32{{(_[0-9]+)?}}, %c256_i32
+// CHECK-NOT: setmaxregister
 // CHECK: llvm.return
 chunk.program @stores {} chunk 64 {
   %y = chunk.take "y" rounded : tensor<64x64xf32>

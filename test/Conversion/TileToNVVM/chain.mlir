@@ -8,7 +8,7 @@
 // the product that advances it.
 // CHECK: llvm.mlir.global external @chain_shared() {addr_space = 3 : i32, alignment = 1024 : i64
 // CHECK-LABEL: llvm.func @chain
-// CHECK-COUNT-12: mbarrier.init.shared.b64
+// CHECK-COUNT-12: nvvm.mbarrier.init
 // CHECK-NOT: mbarrier.init
 // CHECK: nvvm.barrier0
 // CHECK-COUNT-16: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
@@ -19,17 +19,17 @@
 // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, at0, first, 1, 1, 0
 // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$20, $21, $22, $23}, at1, adds, 1, 1, 0
 // CHECK-SAME: wgmma.commit_group.sync.aligned
-// CHECK-COUNT-2: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK-COUNT-2: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<row>
 // CHECK: wgmma.wait_group.sync.aligned 0
 // CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
 // CHECK-NOT: wgmma.mma_async
-// CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<col>
 // CHECK: wgmma.wait_group.sync.aligned 0
 // CHECK: scf.yield
-// CHECK: cp.async.ca.shared.global
-// CHECK: cp.async.cg.shared.global
-// CHECK: cp.async.mbarrier.arrive.noinc.shared.b64
-// CHECK: fence.proxy.async.shared::cta
+// CHECK: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}ca
+// CHECK: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
+// CHECK: nvvm.cp.async.mbarrier.arrive {{.*}}noinc = true
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: llvm.return
 
 // Of packed sequences each role goes from one head of a sequence to the next, and counts chunks through all of them, by
@@ -48,15 +48,17 @@
 // LISTED: %[[OWN:.*]] = arith.trunci %{{.*}} : i64 to i32
 // LISTED: %[[NUMBER:.*]] = arith.addi %[[OWN]], %[[BEFORE]]
 // LISTED: arith.remui %[[NUMBER]]
-// LISTED: bar.sync 3, 192;
-// LISTED: bar.sync 5, 192;
+// LISTED: nvvm.barrier id = %c3_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
+// LISTED: nvvm.barrier id = %c5_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
 // LISTED: %[[SOME:.*]] = arith.cmpi slt, %c0_i32, %[[STATE]]#3
 // LISTED: scf.if %[[SOME]] {
-// LISTED-NEXT: bar.sync 3, 192;
-// LISTED-NEXT: bar.sync 5, 192;
+// LISTED-NOT: }
+// LISTED: nvvm.barrier id = %c3_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
+// LISTED-NOT: }
+// LISTED: nvvm.barrier id = %c5_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
 // LISTED-COUNT-3: scf.for {{.*}} -> (i64, i64, i64, i32)
 // LISTED-NOT: cp.async.bulk
-// LISTED: bar.arrive 5, 192;
+// LISTED: llvm.call_intrinsic "llvm.nvvm.barrier.cta.arrive.aligned.count"(%c5_i32{{(_[0-9]+)?}}, %c192_i32
 // LISTED: llvm.return
 // LISTED-LABEL: llvm.func @chain_listing(
 
@@ -70,30 +72,32 @@
 // MAPS: scf.if %[[ARE_MAPPED]] {
 // MAPS: %[[FIRST:.*]] = arith.cmpi slt, %{{.*}}, %c1_i32
 // MAPS: scf.if %[[FIRST]] {
-// MAPS: mbarrier.expect_tx.relaxed.cta.shared::cta.b64
-// MAPS: cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// MAPS: nvvm.mbarrier.expect_tx
+// MAPS: nvvm.cp.async.bulk.tensor.shared.cluster.global
 // MAPS: } else {
 // MAPS-NOT: cp.async.bulk
-// MAPS: cp.async.cg.shared.global
+// MAPS: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
 // MAPS: llvm.return
 
 // Those who make a tile and the two warps that store it meet twice at barriers of their own: nobody arrives for others, and
 // behind the last chunk nobody waits. Of the tokens' loads each thread of the one warp that announces them arrives.
 // MEETING-LABEL: llvm.func @chain
-// MEETING: "bar.sync 3, 192;"
-// MEETING: "bar.arrive 2, 192;"
-// MEETING: "bar.sync 5, 192;"
-// MEETING: "bar.arrive 4, 192;"
-// MEETING: fence.proxy.async.shared::cta
+// MEETING: nvvm.barrier id = %c3_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
+// MEETING: llvm.call_intrinsic "llvm.nvvm.barrier.cta.arrive.aligned.count"(%c2_i32{{(_[0-9]+)?}}, %c192_i32
+// MEETING: nvvm.barrier id = %c5_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
+// MEETING: llvm.call_intrinsic "llvm.nvvm.barrier.cta.arrive.aligned.count"(%c4_i32{{(_[0-9]+)?}}, %c192_i32
+// MEETING: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // MEETING-NOT: scf.if
-// MEETING: mbarrier.arrive.shared.b64
+// MEETING: nvvm.mbarrier.arrive
 // MEETING: %[[ANOTHER:.*]] = arith.cmpi slt, {{.*}} : i64
-// MEETING: "bar.sync 2, 192;"
+// MEETING: nvvm.barrier id = %c2_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
 // MEETING: scf.if %[[ANOTHER]] {
-// MEETING-NEXT: "bar.arrive 3, 192;"
-// MEETING: "bar.sync 4, 192;"
+// MEETING-NOT: }
+// MEETING: llvm.call_intrinsic "llvm.nvvm.barrier.cta.arrive.aligned.count"(%c3_i32{{(_[0-9]+)?}}, %c192_i32
+// MEETING: nvvm.barrier id = %c4_i32{{(_[0-9]+)?}} number_of_threads = %c192_i32
 // MEETING: scf.if %[[ANOTHER]] {
-// MEETING-NEXT: "bar.arrive 5, 192;"
+// MEETING-NOT: }
+// MEETING: llvm.call_intrinsic "llvm.nvvm.barrier.cta.arrive.aligned.count"(%c5_i32{{(_[0-9]+)?}}, %c192_i32
 // MEETING: llvm.return
 chunk.program @chain {} chunk 16 {
   %y = chunk.take "y" rounded : tensor<16x64xf32>
@@ -153,12 +157,12 @@ chunk.program @unrounded {} chunk 16 {
 // CHECK-COUNT-24: llvm.store %{{.*}} : vector<2xf32>, !llvm.ptr<1>
 // CHECK: llvm.extractelement %[[ANNOUNCED]]
 // CHECK: llvm.store %{{.*}} : vector<2xi32>, !llvm.ptr<3>
-// CHECK: fence.proxy.async.shared::cta
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: llvm.return
 // STRIPS-LABEL: llvm.func @strips
-// STRIPS-COUNT-32: cp.async.cg.shared.global
-// STRIPS-NOT: cp.async.cg.shared.global
-// STRIPS: cp.async.mbarrier.arrive.noinc.shared.b64
+// STRIPS-COUNT-32: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
+// STRIPS-NOT: nvvm.cp.async.shared.global {{.*}}, cache = {{ *}}cg
+// STRIPS: nvvm.cp.async.mbarrier.arrive {{.*}}noinc = true
 chunk.program @strips {} chunk 64 {
   %y = chunk.take "y" rounded : tensor<64x64xf32>
   %w = chunk.take "w" rounded : tensor<64x96xf32>

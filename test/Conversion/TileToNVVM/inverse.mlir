@@ -17,9 +17,9 @@
 // CHECK-COUNT-2: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>
 // CHECK-COUNT-6: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
-// CHECK: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<row>
 // CHECK: nvvm.barrier0
-// CHECK: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<row>
 // CHECK: llvm.return
 tile.kernel @inverse required 0 workspace 0 threads 64 shared 16384 {
 ^bb0(%n: i64):

@@ -5,7 +5,7 @@
 // All threads ask whether any token goes on before each step, and the products of one follow those of the other without a barrier.
 // CHECK-LABEL: llvm.func @systems
 // CHECK: vote.any.sync
-// CHECK: fence.proxy.async.shared::cta
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: nvvm.barrier0
 // CHECK: scf.while
 // CHECK: bar.red.or.pred all, 1, 128, own;

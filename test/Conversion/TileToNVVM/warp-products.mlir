@@ -29,7 +29,7 @@
 // LATER-LABEL: llvm.func @outputs
 // LATER: mbarrier.try_wait.parity.shared::cta.b64
 // LATER: nvvm.mma.sync
-// LATER: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// LATER: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<col>
 // LATER: cp.async.bulk.tensor
 // RUN: not recur-opt %S/chain-outputs.mlir --convert-chunk-to-tile="threads=256 gpu=sm_75" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: there is no GPU 'sm_75' to plan for

@@ -33,6 +33,8 @@ static Value describe(TeamCode &t, RightFactor right) {
   return arith::OrIOp::create(t.builder, t.loc, place, t.constant(right.panelBytes / pieceBytes << 16));
 }
 
+// One text has the fence, the products and what commits them: between NVVM's ops for these LLVM could write registers
+// of factors and sums, and an op for one product alone gives and takes sums as a structure that is copied each time.
 SmallVector<Value> WarpgroupUnit::begin(TeamCode &t, const UnitProduct &product) const {
   auto [kind, left, right, places, columns, isAcross, sums] = product;
   bool isTF32 = kind == FactorKind::TF32;
@@ -73,6 +75,7 @@ SmallVector<Value> WarpgroupUnit::begin(TeamCode &t, const UnitProduct &product)
   return takeApart(t, emitText(t, text, constraints, operands, structOf(t, t.builder.getF32Type(), count)), count);
 }
 
+// As text, because it gives the sums: nothing that uses them comes before it. NVVM's op knows nothing of them.
 SmallVector<Value> WarpgroupUnit::settle(TeamCode &t, ValueRange sums, int64_t running) const {
   std::string results, inputs;
   for (size_t i = 0; i < sums.size(); ++i) {
