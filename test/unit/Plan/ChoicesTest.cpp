@@ -59,11 +59,14 @@ std::map<std::string, std::string> readExpected() {
 class Choices : public ::testing::TestWithParam<Choice> {};
 
 TEST_P(Choices, AreThoseOfTheFile) {
-  static const std::map<std::string, std::string> expected = readExpected();
+  static std::map<std::string, std::string> expected = readExpected();
   static const bool updates = std::getenv("RECUR_UPDATE_EXPECTED") != nullptr;
   std::string key = GetParam().getKey(), text = findChoice(GetParam());
   if (updates) {
-    std::ofstream(expectedPath, std::ios::app) << key << ": " << text << "\n";
+    expected[key] = text;
+    std::ofstream file(expectedPath);
+    for (const auto &[own, choice] : expected)
+      file << own << ": " << choice << "\n";
     return;
   }
   auto found = expected.find(key);
