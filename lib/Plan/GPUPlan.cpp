@@ -156,6 +156,20 @@ static bool canAnnounce(tile::KernelOp kernel) {
          hasSingleElement(kernel.getBody().front().getOps<mlir::scf::ParallelOp>());
 }
 
+/// A team goes from head to head: what the kernel loads and makes before its chunks, such as the number of a param, it
+/// does for each of them.
+static void moveIntoChunks(tile::KernelOp kernel) {
+  mlir::Block &body = kernel.getBody().front();
+  auto chunks = *body.getOps<mlir::scf::ParallelOp>().begin();
+  mlir::Operation *first = &chunks.getBody()->front();
+  for (mlir::Operation &op : make_early_inc_range(body)) {
+    if (&op == chunks)
+      return;
+    if (!isa<tile::AllocOp>(op) && !isa<mlir::arith::ArithDialect>(op.getDialect()))
+      op.moveBefore(first);
+  }
+}
+
 /// What a summary of a segment takes in memory: what becomes of a state, and the states of all parts.
 static int64_t countSummaryBytes(tile::SegmentOp segment, int64_t parts) {
   tile::TileType state = segment.getInitial().getType();
@@ -223,6 +237,7 @@ static void putSideBySide(GPUPlan &plan, const chunk::Phases &phases, mlir::Modu
         std::min(analysis::countNeighbourCTAs(kernels[i]), gpu.sharedBytes / std::max(shared, tile::teamAlignment));
     kernels[i].setShared(shared);
     kernels[i].setTeams(teams);
+    moveIntoChunks(kernels[i]);
     kernels[next].setAwaits(awaited);
     plan.launches[i].sharedBytes = shared;
     plan.launches[i].teams = teams;

@@ -96,4 +96,27 @@ TEST_P(SearchLaws, ComplaintsTakeOccupancyUntilNothingIsLeft) {
 INSTANTIATE_TEST_SUITE_P(Some, SearchLaws, ::testing::Values("linear_attention", "gated_delta_net", "kda", "titans"),
                          [](const auto &info) { return std::string(info.param); });
 
+// A team takes chunks of one head after another: nothing of a head, such as a param's number, is there before its
+// chunks.
+TEST(Teams, MakeWhatIsOfAHeadForEachChunk) {
+  for (const char *example : {"comba", "pgdn"}) {
+    auto opened = openExample(std::string(RECUR_SOURCE_DIR "/examples/") + example + ".recur", {128, 128});
+    ASSERT_TRUE(bool(opened)) << llvm::toString(opened.takeError());
+    PipelineOptions pipeline = test::makeOptions("sm_90a", DataType::BF16);
+    auto made = compile::makeChunkProgram((*opened)->getRecurrences().front(), pipeline, 64);
+    ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());
+    pipeline.chunk = 64;
+    auto kernels = plan::Search(made->program, pipeline).find();
+    ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+    int64_t teams = 0;
+    for (tile::KernelOp kernel : kernels->tiles->getOps<tile::KernelOp>()) {
+      if (!kernel.getTeams())
+        continue;
+      ++teams;
+      EXPECT_TRUE(kernel.getBody().front().getOps<tile::LoadOp>().empty()) << example;
+    }
+    EXPECT_EQ(teams, 1) << example;
+  }
+}
+
 } // namespace
