@@ -66,6 +66,7 @@ struct CUDA {
   Driver<Pointer *, size_t> allocate{library, "cuMemAlloc_v2"};
   Driver<Pointer> free{library, "cuMemFree_v2"};
   Driver<Pointer, const void *, size_t> upload{library, "cuMemcpyHtoD_v2"};
+  Driver<void *, Pointer, size_t> download{library, "cuMemcpyDtoH_v2"};
   Driver<Pointer, unsigned char, size_t, void *> fill{library, "cuMemsetD8Async"};
   Driver<Pointer, Pointer, size_t, void *> copy{library, "cuMemcpyDtoDAsync_v2"};
   Driver<void **, unsigned> makeStream{library, "cuStreamCreate"};
@@ -136,6 +137,7 @@ struct Library {
   decltype(&recur_load) load;
   decltype(&recur_workspace_size) getWorkspaceSize, getBackwardSize;
   decltype(&recur_handed_rows) countHandedRows; // null where the library is of a version without
+  decltype(&recur_handed_bytes) countHandedBytes;
   decltype(&recur_message) getMessage;
 
   Library(const char *path, const std::string &symbol) : handle(openLibrary(path)) {
@@ -152,6 +154,7 @@ struct Library {
     find("recur_backward_workspace_size", getBackwardSize);
     find("recur_message", getMessage);
     countHandedRows = reinterpret_cast<decltype(countHandedRows)>(dlsym(handle, "recur_handed_rows"));
+    countHandedBytes = reinterpret_cast<decltype(countHandedBytes)>(dlsym(handle, "recur_handed_bytes"));
   }
   void check(recur_status status) const {
     if (status != RECUR_OK)
@@ -200,8 +203,20 @@ struct Arrays {
     for (Pointer place : places)
       cuda.free(place);
   }
+  /// What the gradients by inputs and params are, as bytes.
+  std::vector<char> readGradients() const {
+    std::vector<char> all;
+    for (auto [place, size] : written) {
+      all.resize(all.size() + size);
+      cuda.download(all.data() + all.size() - size, place, size);
+    }
+    return all;
+  }
 
 private:
+  std::vector<std::pair<Pointer, size_t>> written; // gradients
+  std::vector<size_t> sizes;                       // of all that was added
+
   /// What the call forward is given goes back in with cotangents of outputs; nothing depends on final states, and
   /// nobody wants the gradients of initial ones.
   void addBackward(const recur_recurrence &recurrence, Shape shape) {
@@ -225,10 +240,13 @@ private:
       given += recurrence.arrays[i].kind == RECUR_INPUT || recurrence.arrays[i].kind == RECUR_PARAM;
     }
     backward.assign(forward.begin(), forward.begin() + std::ptrdiff_t(given + states));
+    size_t before = sizes.size();
     addEach(RECUR_INPUT); // gradients, of which each is as large as what it is of, and counted twice: read and written
     addEach(RECUR_PARAM);
     std::vector<recur_argument> gradients;
     std::swap(gradients, arguments);
+    for (size_t i = 0; i < gradients.size(); ++i)
+      written.push_back({reinterpret_cast<Pointer>(gradients[i].data), sizes[before + i]});
     bytes *= 2;
     addEach(RECUR_OUTPUT); // cotangents
     backward.insert(backward.end(), arguments.begin(), arguments.end());
@@ -282,6 +300,7 @@ private:
     cuda.upload(place, numbers.data(), numbers.size());
     places.push_back(place);
     bytes += int64_t(numbers.size());
+    sizes.push_back(numbers.size());
     arguments.push_back({reinterpret_cast<void *>(place), {0, 0, 0}});
   }
   /// A sequence begins at zero, and what it ends with is not wanted. With few tokens a state is read and written, as
@@ -324,7 +343,8 @@ private:
 struct HandedStates {
   const CUDA &cuda;
   std::vector<void *> places; // for each state
-  int64_t bytes = 0;
+  Pointer values = 0;
+  int64_t bytes = 0, valueBytes = 0;
 
   HandedStates(const CUDA &cuda, const Library &library, const recur_call &call) : cuda(cuda) {
     int64_t rows = library.countHandedRows ? library.countHandedRows(library.recurrence, &call) : 0;
@@ -344,8 +364,13 @@ struct HandedStates {
       }
       places.push_back(reinterpret_cast<void *>(place));
     }
+    valueBytes = rows > 0 && library.countHandedBytes ? library.countHandedBytes(library.recurrence, &call) : 0;
+    if (valueBytes > 0)
+      cuda.allocate(&values, size_t(valueBytes));
   }
   ~HandedStates() {
+    if (values)
+      cuda.free(values);
     for (void *place : places)
       if (place)
         cuda.free(reinterpret_cast<Pointer>(place));
@@ -494,21 +519,38 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   bool handsOver = !states.places.empty();
   handing.handed_states = handed.handed_states = handsOver ? states.places.data() : nullptr;
   handing.kept_interval = handed.workspace_bytes = 0;
-  if (handsOver && ((handing.workspace_bytes = library.getWorkspaceSize(library.recurrence, &handing)) < 0 ||
-                    (handed.workspace_bytes = library.getBackwardSize(library.recurrence, &handed)) < 0))
-    stop(library.getMessage());
+  // And where states alone are handed over, and what launches leave to each other is not.
+  recur_call handingStates = handing, handedStates = handed;
+  handing.handed_values = handed.handed_values = reinterpret_cast<void *>(states.values);
+  for (recur_call *one : {&handing, &handingStates})
+    if (handsOver && (one->workspace_bytes = library.getWorkspaceSize(library.recurrence, one)) < 0)
+      stop(library.getMessage());
+  for (recur_call *one : {&handed, &handedStates})
+    if (handsOver && (one->workspace_bytes = library.getBackwardSize(library.recurrence, one)) < 0)
+      stop(library.getMessage());
   Pointer workspace = 0;
   cuda.allocate(&workspace, size_t(std::max<int64_t>({call.workspace_bytes, back.workspace_bytes,
+                                                      handingStates.workspace_bytes, handedStates.workspace_bytes,
                                                       handing.workspace_bytes, handed.workspace_bytes, 1})));
-  call.workspace = back.workspace = handing.workspace = handed.workspace = reinterpret_cast<void *>(workspace);
+  for (recur_call *one : {&call, &back, &handing, &handed, &handingStates, &handedStates})
+    one->workspace = reinterpret_cast<void *>(workspace);
   library.check(library.load(library.recurrence, RECUR_CUDA));
   auto forward = [&] { library.check(library.forward(library.recurrence, &call)); };
   auto backward = [&] { library.check(library.backward(library.recurrence, &back)); };
   auto forwardHanding = [&] { library.check(library.forward(library.recurrence, &handing)); };
   auto backwardHanded = [&] { library.check(library.backward(library.recurrence, &handed)); };
+  auto bothByStates = [&] {
+    library.check(library.forward(library.recurrence, &handingStates));
+    library.check(library.backward(library.recurrence, &handedStates));
+  };
   auto both = [&] {
     handsOver ? forwardHanding() : forward();
     handsOver ? backwardHanded() : backward();
+  };
+  auto readGradientsBehind = [&](auto work) {
+    work();
+    cuda.synchronize(cuda.stream);
+    return arrays.readGradients();
   };
   double flops = atof(words[3]) * double(shape.B * shape.T * shape.H), bytes = double(arrays.bytes);
   Timed timed{cuda, shape, choices, copyRate, matrixRate};
@@ -518,8 +560,14 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
     double backwardFlops = flops * atof(words[4]), backwardBytes = double(arrays.backwardBytes);
     timed(name + " backward", backward, backwardBytes, backwardFlops);
     if (handsOver) {
-      timed(name + " handing", forwardHanding, bytes + double(states.bytes), flops);
-      timed(name + " handed", backwardHanded, backwardBytes + double(states.bytes), backwardFlops);
+      timed(name + " handing", forwardHanding, bytes + double(states.bytes + states.valueBytes), flops);
+      timed(name + " handed", backwardHanded, backwardBytes + double(states.bytes + states.valueBytes), backwardFlops);
+    }
+    if (states.values) {
+      timed(name + " both, states alone handed over", bothByStates, bytes + backwardBytes, flops + backwardFlops);
+      std::vector<char> want = readGradientsBehind(bothByStates);
+      if (readGradientsBehind(both) != want)
+        printf("# %s: gradients are others where values are handed over\n", words[0]);
     }
     timed(name + " both", both, bytes + backwardBytes, flops + backwardFlops);
   }

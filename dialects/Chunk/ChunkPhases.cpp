@@ -83,9 +83,14 @@ static bool givesBoundsAlone(ProgramOp phase, ArrayRef<ProgramOp> phases) {
   return !given.empty() && phase.getOutputs().empty() && phase.getStates().empty() && llvm::all_of(given, isBound);
 }
 
-std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<ProgramOp> phases) {
+std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<ProgramOp> phases,
+                                                   ArrayRef<LeftArray> handed) {
   Phases result;
   Numbers numbers(program);
+  for (const LeftArray &array : handed) {
+    numbers.add("left", array.name, array.shape);
+    result.left.push_back(array);
+  }
   auto leave = [&](const Crossing &crossing) {
     if (numbers.has("left", crossing.name))
       return false;
@@ -93,7 +98,8 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
     int64_t rows = crossing.isWhole ? 1 : tensorOf(crossing.value).getDimSize(0);
     if (!crossing.isWhole && rows % crossing.chunk == 0)
       rows = rows / crossing.chunk * int64_t(program.getChunk());
-    result.left.push_back({crossing.name.str(), rows, SmallVector<int64_t>(crossing.shape()), crossing.isRounded});
+    result.left.push_back(
+        {crossing.name.str(), rows, SmallVector<int64_t>(crossing.shape()), crossing.isRounded, 0, false});
     return true;
   };
   // Phases whose chunks go in any order have no parts, so they have the whole of what they take and give.

@@ -14,6 +14,8 @@ struct LeftArray {
   int64_t rows;                     // of a chunk: some for each of its tokens, or one
   llvm::SmallVector<int64_t> shape; // of a row
   bool isRounded;                   // to the type of the data; else f32
+  uint64_t meaning = 0;             // the same number for the same values, of other phases too; 0: not known
+  bool isHanded = false;            // another call's phases left it
 };
 
 /// An array of a phase's kernel.
@@ -40,7 +42,9 @@ struct Phases {
 
 /// Describes the phases that a program became. Null where one that goes from chunk to chunk in parts leaves something
 /// to another such: nobody has the whole of it.
-std::optional<Phases> describePhases(ProgramOp program, llvm::ArrayRef<ProgramOp> phases);
+/// Of what the phases take others left the arrays that are `handed`.
+std::optional<Phases> describePhases(ProgramOp program, llvm::ArrayRef<ProgramOp> phases,
+                                     llvm::ArrayRef<LeftArray> handed = {});
 
 /// Drops what the program says of what remains of states, where no earlier phase has found it, and what only that
 /// needs.

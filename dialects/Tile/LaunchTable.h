@@ -36,6 +36,18 @@ struct Launch {
 struct LeftRows {
   int64_t rows, elementBytes;
   llvm::SmallVector<int64_t, 2> shape;
+  uint64_t meaning = 0;     // the same for the same values of other kernels; 0: not known. Not in the library
+  bool isHanded = false;    // the call forward hands it over to the gradient
+  int64_t handedOffset = 0; // in bytes: of what is handed over of a chunk, behind so many
+
+  /// Of a chunk, with room to begin the next array well.
+  int64_t countHandedBytes() const {
+    constexpr int64_t line = 128;
+    int64_t bytes = rows * elementBytes;
+    for (int64_t size : shape)
+      bytes *= size;
+    return (bytes + line - 1) / line * line;
+  }
 };
 
 } // namespace recur::tile

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 27
+#define RECUR_ABI_VERSION 28
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -123,6 +123,8 @@ typedef struct recur_left_info {
   int64_t rows;
   int32_t element_bytes, rank;
   int64_t shape[2];
+  int64_t handed_offset; /* of a chunk of each head: so many bytes of what is handed over lie before it */
+  int32_t is_handed; /* not 0: the call forward hands it over to the gradient, where the caller has memory for that */
 } recur_left_info;
 
 /* A launch on a GPU: a CTA for each head of each sequence and each part, and, where the chunks of a sequence go in any
@@ -230,6 +232,12 @@ typedef struct recur_gradient_info {
    * chunk. Null: nothing is handed over, for it would save no time. */
   const int32_t *kept_dtypes; /* of a processor: null, for all are RECUR_F32 */
   const recur_kernel_info *handing_launches;
+  /* In place of `run_launches` for calls that also take some of what `handing_launches` leave to each other: so many
+   * bytes of each chunk of each head. Null, and 0: there is nothing that would save time. Kernels of other gradients of
+   * the recurrence hand over the same where `handed_digest` is the same. */
+  const recur_kernel_info *taking_launches;
+  int64_t handed_bytes;
+  uint64_t handed_digest;
 } recur_gradient_info;
 
 /* Summaries of parts of sequences on a GPU; on processors they are those of the plan `segment`. */
@@ -434,6 +442,11 @@ typedef struct recur_call {
    * null. The call forward leaves them by the way, in launches of its own, so that outputs may be rounded otherwise
    * than without. Its plan is not `step`, it has no pools, and kept_interval is 0 in both calls. Null: nothing. */
   void *const *handed_states;
+
+  /* Besides, what the launches of the call forward leave to each other and the gradient would make again, such as
+   * matrices of the tokens: recur_handed_bytes(...) of the GPU's memory, 16-byte aligned, which nobody else reads. The
+   * gradient is the same but for last digits of sums. Null: it makes this again, or handed_states is null. */
+  void *handed_values;
 } recur_call;
 
 #define RECUR_MOST_KEPT_TOKENS 16
@@ -445,6 +458,11 @@ int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *ca
  * where nothing is handed over: on processors, and where the gradient takes no states or handing them over saves no
  * time. Less than 0 when the sizes are not valid: see recur_message. */
 int64_t recur_handed_rows(const recur_recurrence *recurrence, const recur_call *call);
+
+/* How many bytes `handed_values` has: as many rows as the arrays in `handed_states`, of handed_bytes of
+ * recur_gradient_info for each head. 0 where there is nothing but states to hand over. Less than 0 when the sizes are
+ * not valid: see recur_message. */
+int64_t recur_handed_bytes(const recur_recurrence *recurrence, const recur_call *call);
 
 /* The bytes of workspace that the call needs, which depends on sizes, threads, plan and states_transposed alone; for
  * packed sequences on their number and T, not on the offsets. Less than 0 when these are not valid, and then

@@ -58,9 +58,11 @@ public:
   /// A kernel that takes a chunk of tokens at a time, from a program of the stage `chunk`.
   virtual llvm::Expected<KernelResources> addProgram(chunk::ProgramOp program, llvm::StringRef symbol) = 0;
   /// The same for one that calls can do without, and do where it would take more than so many cycles, or the assembler
-  /// finds fault with it. Nothing where it is not made.
+  /// finds fault with it. Nothing where it is not made. If something is `offered` of what a call forward leaves, it is
+  /// a gradient's and takes some of that.
   virtual llvm::Expected<std::optional<KernelResources>> addSpare(chunk::ProgramOp program, llvm::StringRef symbol,
-                                                                  double cycles) {
+                                                                  double cycles,
+                                                                  llvm::ArrayRef<codegen::InterfaceLeft> offered = {}) {
     return std::nullopt;
   }
   /// The kernel that adds up what heads and sequences have of gradients, under this name if there is none yet. Nothing

@@ -245,10 +245,26 @@ Expected<KernelReport> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence
   return report;
 }
 
+/// What of the launches' of the call forward the gradient takes besides, by launches that it has for that.
+static Expected<std::string> explainTaken(GradientPrograms &programs, ArrayRef<codegen::InterfaceLeft> offered,
+                                          double runCycles, CUDAKernelMaker &maker) {
+  Expected<std::optional<KernelResources>> taking = maker.addSpare(programs.gradient, "taking", runCycles, offered);
+  if (!taking)
+    return taking.takeError();
+  if (!*taking)
+    return "";
+  int64_t bytes = 0;
+  for (const codegen::InterfaceLeft &left : (*taking)->left)
+    bytes += left.isHanded ? left.countHandedBytes() : 0;
+  return fmt::format("; and {:.0f} bytes a token of what its launches leave to each other, with which the gradient "
+                     "takes {:.2f} times the cycles of one that makes it again",
+                     double(bytes) / double(programs.gradient.getChunk()), (*taking)->cycles / runCycles);
+}
+
 /// Whether the call forward hands states over to the gradient, for which it has a kernel then; `forwardChunk` is that
 /// of the recurrence's own kernel.
 static Expected<Remark> explainHandOver(GradientPrograms &programs, int64_t forwardChunk, double statesCycles,
-                                        CUDAKernelMaker &maker) {
+                                        double runCycles, CUDAKernelMaker &maker) {
   int64_t chunk = int64_t(programs.gradient.getChunk());
   if (chunk != forwardChunk)
     return Remark{"handed over", fmt::format("nothing: the call forward takes {} tokens at once, and the gradient {}",
@@ -266,11 +282,14 @@ static Expected<Remark> explainHandOver(GradientPrograms &programs, int64_t forw
   for (chunk::KeptOp kept : programs.gradient.getKept())
     bytes += double(getByteSize(analysis::getStoredDataType(kept.getStored()))) *
              double(chunk::tensorOf(kept.getResult()).getNumElements()) / double(chunk);
+  Expected<std::string> taken = explainTaken(programs, (*handing)->left, runCycles, maker);
+  if (!taken)
+    return taken.takeError();
   return Remark{"handed over",
                 fmt::format("every chunk's states, {:.0f} bytes a token, by launches of the call forward that take "
                             "about {:.2f} times the cycles of those without; states found again take {:.2f} times "
-                            "these",
-                            bytes, (*handing)->cycles / without, again / without)};
+                            "these{}",
+                            bytes, (*handing)->cycles / without, again / without, *taken)};
 }
 
 Expected<KernelReport> CUDABackend::explainGradient(dgps::RecurrenceOp recurrence,
@@ -284,8 +303,9 @@ Expected<KernelReport> CUDABackend::explainGradient(dgps::RecurrenceOp recurrenc
     return programs.takeError();
   Listings listings;
   CUDAKernelMaker maker(*options, "", listings);
-  if (Error error = maker.addProgram(programs->gradient, "gradient").takeError())
-    return std::move(error);
+  Expected<KernelResources> run = maker.addProgram(programs->gradient, "gradient");
+  if (!run)
+    return run.takeError();
   if (!programs->gradient.getKept().empty()) {
     Expected<KernelResources> states = maker.addProgram(programs->states, "states");
     if (!states)
@@ -293,7 +313,7 @@ Expected<KernelReport> CUDABackend::explainGradient(dgps::RecurrenceOp recurrenc
     Expected<PipelineOptions> forward = complete(recurrence, pipeline);
     if (!forward)
       return forward.takeError();
-    Expected<Remark> handing = explainHandOver(*programs, *forward->chunk, states->cycles, maker);
+    Expected<Remark> handing = explainHandOver(*programs, *forward->chunk, states->cycles, run->cycles, maker);
     if (!handing)
       return handing.takeError();
     report.remarks.push_back(std::move(*handing));

@@ -59,7 +59,7 @@ Error CUDAKernelMaker::compile(Made &kernel) {
 Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp> source, plan::Form from, Made kernel) {
   kernel.source = std::move(source);
   kernel.pipeline.symbol = kernel.symbol;
-  kernel.search.emplace(getProgram(*kernel.source), kernel.pipeline, from);
+  kernel.search.emplace(getProgram(*kernel.source), kernel.pipeline, from, kernel.offered);
   if (Error error = compile(kernel))
     return std::move(error);
   made.push_back(std::move(kernel));
@@ -89,17 +89,22 @@ Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, 
 }
 
 Expected<std::optional<KernelResources>> CUDAKernelMaker::addSpare(chunk::ProgramOp program, StringRef symbol,
-                                                                   double cycles) {
+                                                                   double cycles,
+                                                                   ArrayRef<codegen::InterfaceLeft> offered) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
   module->push_back(program->clone());
   Made kernel;
   kernel.symbol = symbol.str();
   kernel.pipeline = pipeline;
   kernel.isSpare = true;
+  kernel.isOnly = !offered.empty();
+  kernel.offered = offered;
   Expected<KernelResources> resources = add(std::move(module), plan::Form::AllInChain, std::move(kernel));
   if (!resources)
     return resources.takeError();
-  if (resources->cycles <= cycles)
+  bool takes =
+      offered.empty() || any_of(resources->left, [](const codegen::InterfaceLeft &left) { return left.isHanded; });
+  if (takes && resources->cycles <= cycles)
     return std::optional(std::move(*resources));
   made.pop_back();
   return std::nullopt;
@@ -399,11 +404,15 @@ void CUDAKernelMaker::complete(codegen::KernelInterface &interface) {
   if (std::optional<codegen::InterfaceKernel> &handing = interface.gradient->handingLaunches;
       handing && findMade(*handing) == made.end())
     handing.reset();
+  if (std::optional<codegen::InterfaceKernel> &taking = interface.gradient->takingLaunches;
+      taking && (!interface.gradient->handingLaunches || findMade(*taking) == made.end()))
+    taking.reset();
   for (std::optional<codegen::InterfaceKernel> *kernel :
        {&interface.gradient->statesLaunches, &interface.gradient->runLaunches, &interface.gradient->chainLaunches,
-        &interface.gradient->handingLaunches})
+        &interface.gradient->handingLaunches, &interface.gradient->takingLaunches})
     if (*kernel)
       completeKernel(**kernel);
+  codegen::linkHandedOver(*interface.gradient);
 }
 
 Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codegen::KernelInterface> interfaces) {

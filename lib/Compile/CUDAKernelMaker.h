@@ -24,7 +24,8 @@ public:
   llvm::Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, llvm::StringRef symbol) override;
   llvm::Expected<KernelResources> addProgram(chunk::ProgramOp program, llvm::StringRef symbol) override;
   llvm::Expected<std::optional<KernelResources>> addSpare(chunk::ProgramOp program, llvm::StringRef symbol,
-                                                          double cycles) override;
+                                                          double cycles,
+                                                          llvm::ArrayRef<codegen::InterfaceLeft> offered = {}) override;
   std::optional<codegen::InterfaceLaunch> addSums(llvm::StringRef symbol) override;
   std::optional<codegen::InterfaceLaunch> addCompositions(llvm::StringRef symbol) override;
   llvm::Expected<std::vector<codegen::ObjectFile>>
@@ -60,6 +61,7 @@ public:
     bool isSlow = false;             // the assembler finds it at fault in its last plan
     bool hasSlowTrees = false;       // the same of its launch for trees
     llvm::StringSet<> spilling = {}; // launches that keep a few numbers in memory
+    std::vector<codegen::InterfaceLeft> offered = {}; // by the call forward
 
     plan::GPUPlan &getPlan() { return kernels.plan; }
     const plan::GPUPlan &getPlan() const { return kernels.plan; }

@@ -1,5 +1,6 @@
 #include "Compile/GradientPrograms.h"
 #include "Support/Errors.h"
+#include "Transforms/Chunk/HandOver.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -85,5 +86,6 @@ chunk::ProgramOp compile::makeHandingProgram(GradientPrograms &programs) {
   handing.setKeeps(true);
   for (auto [state, kept] : zip(handing.getStates(), programs.states.getStates()))
     state.setKeptAttr(kept.getKeptAttr());
+  chunk::keepMatricesFromZero(handing);
   return handing;
 }

@@ -159,9 +159,10 @@ static codegen::InterfaceKernel toLaunches(StringRef symbol, int64_t chunk, Kern
 }
 
 /// What the call forward on a GPU hands over to the gradient, where that saves time: it takes less than the call does
-/// without and the states made again do. That is so of the same chunks alone.
+/// without and the states made again do. That is so of the same chunks alone. What its launches leave to each other it
+/// hands over where the gradient takes less time with it than without.
 static Error addHandOver(GradientPrograms &programs, const KernelInterface &interface, KernelMaker &maker,
-                         double statesCycles, codegen::InterfaceGradient &gradient) {
+                         double statesCycles, double runCycles, codegen::InterfaceGradient &gradient) {
   auto chunked = find_if(interface.kernels, [&](const codegen::InterfaceKernel &kernel) {
     return kernel.plan == RECUR_PLAN_CHUNK && kernel.chunk == gradient.chunk;
   });
@@ -172,8 +173,16 @@ static Error addHandOver(GradientPrograms &programs, const KernelInterface &inte
       maker.addSpare(makeHandingProgram(programs), symbol, chunked->cycles + statesCycles);
   if (!resources)
     return resources.takeError();
+  if (!*resources)
+    return Error::success();
+  std::vector<codegen::InterfaceLeft> offered = (*resources)->left;
+  gradient.handingLaunches = toLaunches(symbol, gradient.chunk, std::move(**resources));
+  symbol = interface.getSymbol() + "_taking";
+  resources = maker.addSpare(programs.gradient, symbol, runCycles, offered);
+  if (!resources)
+    return resources.takeError();
   if (*resources)
-    gradient.handingLaunches = toLaunches(symbol, gradient.chunk, std::move(**resources));
+    gradient.takingLaunches = toLaunches(symbol, gradient.chunk, std::move(**resources));
   return Error::success();
 }
 
@@ -185,6 +194,7 @@ static Error addLaunches(GradientPrograms &programs, chunk::ProgramOp chain, con
   Expected<KernelResources> resources = maker.addProgram(programs.gradient, run);
   if (!resources)
     return resources.takeError();
+  double runCycles = resources->cycles;
   gradient.runLaunches = toLaunches(run, gradient.chunk, std::move(*resources));
   if (!programs.gradient.getKept().empty()) {
     resources = maker.addProgram(programs.states, states);
@@ -192,7 +202,7 @@ static Error addLaunches(GradientPrograms &programs, chunk::ProgramOp chain, con
       return resources.takeError();
     double cycles = resources->cycles;
     gradient.statesLaunches = toLaunches(states, gradient.chunk, std::move(*resources));
-    if (Error error = addHandOver(programs, interface, maker, cycles, gradient))
+    if (Error error = addHandOver(programs, interface, maker, cycles, runCycles, gradient))
       return error;
     for (chunk::KeptOp kept : programs.gradient.getKept())
       gradient.keptTypes.push_back(codegen::getRuntimeType(analysis::getStoredDataType(kept.getStored())));

@@ -53,10 +53,12 @@ struct KernelArray {
   bool isKept = false;              // a state at the start of each chunk, which one kernel leaves for another
 };
 
-/// The states at the start of each chunk, [B, H, chunks, ...], by their names.
+/// The states at the start of each chunk, [B, H, chunks, ...], by their names, and what phases leave to each other that
+/// means something to other phases: of each unit, by what it means.
 struct KeptArrays {
   int64_t chunk; // its tokens
   data::NamedArrays states;
+  std::map<uint64_t, std::vector<std::vector<double>>> left = {};
 };
 
 /// The arrays of the kernel that a chunk program becomes, in their order.

@@ -157,6 +157,8 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
       for (const chunk::LeftArray &array : phases.left) {
         int64_t width = *countElements(array.shape), count = chunks * array.rows;
         left.emplace_back(count * width, std::numeric_limits<double>::quiet_NaN());
+        if (array.isHanded)
+          left.back() = kept->left.at(array.meaning)[size_t(batch * sizes.heads + head)];
         all.push_back({left.back().data(), count, width});
       }
       std::vector<std::optional<SegmentSummaries>> summaries; // of the parts
@@ -194,6 +196,9 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
             if (cut)
               cut->write(array.channels);
         }
+      for (auto [array, numbers] : zip(phases.left, left))
+        if (kept && array.meaning && !array.isHanded)
+          kept->left[array.meaning].push_back(std::move(numbers));
     }
   return rows.takeResults();
 }

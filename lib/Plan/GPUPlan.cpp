@@ -8,6 +8,7 @@
 #include "Conversion/ChunkToTile/Segments.h"
 #include "Plan/Cost.h"
 #include "Plan/Lowering.h"
+#include "Transforms/Chunk/HandOver.h"
 #include "dialects/Tile/Halves.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassManager.h"
@@ -48,7 +49,8 @@ static void addPhases(GPUPlan &plan, const chunk::Phases &phases, mlir::ModuleOp
   }
   for (const chunk::LeftArray &array : phases.left) {
     DataType type = array.isRounded && roundsFactors ? DataType::BF16 : DataType::F32;
-    plan.left.push_back({array.rows, getByteSize(type), llvm::to_vector<2>(array.shape)});
+    plan.left.push_back(
+        {array.rows, getByteSize(type), llvm::to_vector<2>(array.shape), array.meaning, array.isHanded});
   }
 }
 
@@ -61,11 +63,13 @@ static ChainWork getWork(Form form) {
 
 /// Puts the phases of a module's one program, of stage `chunk`, in its place; none if it has none.
 static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline,
-                                                              Form form, bool cutShort, bool hasPrologue) {
+                                                              const Candidate &candidate,
+                                                              ArrayRef<chunk::LeftArray> offered, bool cutShort) {
   auto program = *module.getOps<chunk::ProgramOp>().begin();
   mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
   mlir::PassManager passes(module.getContext());
-  populatePhases(passes, hasRoundedPhases(program, form), getWork(form), cutShort, hasPrologue);
+  populatePhases(passes, hasRoundedPhases(program, candidate.form), getWork(candidate.form), cutShort,
+                 candidate.hasPrologue);
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
@@ -76,9 +80,11 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   });
   if (isWhole)
     return std::nullopt;
-  std::optional<chunk::Phases> described = chunk::describePhases(program, phases);
+  std::vector<chunk::LeftArray> handed = chunk::takeHanded(phases, offered, roundsFactors(program));
+  std::optional<chunk::Phases> described = chunk::describePhases(program, phases, handed);
   if (!described)
     return createStringError("what one of its chains over the chunks leaves to another is cut into parts");
+  chunk::findMeanings(*described, phases);
   StringRef name = pipeline.symbol.empty() ? program.getSymName() : StringRef(pipeline.symbol);
   for (chunk::ProgramOp phase : phases) {
     std::string suffix = phase.getSymName().drop_front(program.getSymName().size()).str();
@@ -308,10 +314,10 @@ static Built refuse(std::string why) { return {std::nullopt, std::move(why), fal
 
 /// In phases, or why the program has none in this form.
 static Built buildInPhases(chunk::ProgramOp program, const PipelineOptions &pipeline, const Candidate &candidate,
-                           bool cutShort = true) {
+                           ArrayRef<chunk::LeftArray> offered, bool cutShort = true) {
   Lowering lowering(program);
   mlir::ModuleOp module = lowering.getModule();
-  auto phases = splitIntoPhases(module, pipeline, candidate.form, cutShort, candidate.hasPrologue);
+  auto phases = splitIntoPhases(module, pipeline, candidate, offered, cutShort);
   if (!phases && !lowering.getMessage().empty()) {
     consumeError(phases.takeError());
     return refuse(lowering.getMessage());
@@ -327,7 +333,7 @@ static Built buildInPhases(chunk::ProgramOp program, const PipelineOptions &pipe
   if (Error error = lowering.run("chunk", "tile", own))
     return refuse(toString(std::move(error)));
   if (!cutChannelsShort(module, *made.phases))
-    return buildInPhases(program, pipeline, candidate, /*cutShort=*/false);
+    return buildInPhases(program, pipeline, candidate, offered, /*cutShort=*/false);
   if (candidate.form == Form::PreciseInChain && !hasPreciseProducts(module))
     return refuse("it has no inverses that products would round");
   if (candidate.form != Form::InPhases && !isInRegisters(module, *made.phases))
@@ -360,9 +366,14 @@ static Built buildPlain(chunk::ProgramOp program, const PipelineOptions &pipelin
   return {std::move(made), "", false};
 }
 
-Built plan::build(chunk::ProgramOp program, const PipelineOptions &pipeline, const Candidate &candidate) {
-  Built built =
-      candidate.form == Form::Plain ? buildPlain(program, pipeline) : buildInPhases(program, pipeline, candidate);
+Built plan::build(chunk::ProgramOp program, const PipelineOptions &pipeline, const Candidate &candidate,
+                  ArrayRef<tile::LeftRows> offered) {
+  std::vector<chunk::LeftArray> arrays;
+  for (const tile::LeftRows &left : offered)
+    arrays.push_back({"", left.rows, llvm::to_vector(left.shape), left.elementBytes == getByteSize(DataType::BF16),
+                      left.meaning, /*isHanded=*/true});
+  Built built = candidate.form == Form::Plain ? buildPlain(program, pipeline)
+                                              : buildInPhases(program, pipeline, candidate, arrays);
   if (!built.kernels)
     return built;
   for (auto kernel : built.kernels->tiles->getOps<tile::KernelOp>())

@@ -41,8 +41,10 @@ struct Built {
   bool lacksRegisters = false; // it has these phases, and a chain that would not have its state in registers
 };
 
-/// Builds kernels that have the options' symbol, or the program's name.
-Built build(chunk::ProgramOp program, const PipelineOptions &pipeline, const Candidate &candidate);
+/// Builds kernels that have the options' symbol, or the program's name. Those of a gradient take what is `offered` of
+/// what the call forward leaves.
+Built build(chunk::ProgramOp program, const PipelineOptions &pipeline, const Candidate &candidate,
+            llvm::ArrayRef<tile::LeftRows> offered = {});
 
 /// Whether factors of the program's products may be rounded to 16 bits, which the matrix units multiply faster.
 bool roundsFactors(chunk::ProgramOp program);

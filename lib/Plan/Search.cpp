@@ -11,8 +11,9 @@ std::string plan::explainInMemory(const GPUPlan &plan) {
                      double(plan.workspaceBytes) / 1024);
 }
 
-Search::Search(chunk::ProgramOp program, const PipelineOptions &pipeline, Form from)
-    : program(program), pipeline(pipeline) {
+Search::Search(chunk::ProgramOp program, const PipelineOptions &pipeline, Form from,
+               std::vector<tile::LeftRows> offered)
+    : program(program), pipeline(pipeline), offered(std::move(offered)) {
   taken.chunk = int64_t(program.getChunk());
   taken.form = from;
   taken.summarises = !program.getSummaryOf(); // what a segment makes of a state is not cut into segments
@@ -22,7 +23,7 @@ Built &Search::get(const Candidate &candidate) {
   for (auto &[other, kernels] : built)
     if (other == candidate)
       return *kernels;
-  built.emplace_back(candidate, std::make_unique<Built>(build(program, pipeline, candidate)));
+  built.emplace_back(candidate, std::make_unique<Built>(build(program, pipeline, candidate, offered)));
   return *built.back().second;
 }
 

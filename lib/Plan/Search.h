@@ -14,8 +14,10 @@ namespace recur::plan {
 
 class Search {
 public:
-  /// Among the candidates from this form on.
-  Search(chunk::ProgramOp program, const PipelineOptions &pipeline, Form from = Form::AllInChain);
+  /// Among the candidates from this form on. Those of a gradient take what is `offered` of what the call forward
+  /// leaves.
+  Search(chunk::ProgramOp program, const PipelineOptions &pipeline, Form from = Form::AllInChain,
+         std::vector<tile::LeftRows> offered = {});
 
   /// The kernels of the first candidate that stands, with the options' symbol, or the program's name. An error where
   /// the last one cannot be built either.
@@ -50,6 +52,7 @@ private:
 
   chunk::ProgramOp program;
   PipelineOptions pipeline;
+  std::vector<tile::LeftRows> offered;
   Candidate taken; // or from which the search goes on
   std::vector<std::pair<Candidate, std::unique_ptr<Built>>> built;
   std::vector<Verdict> verdicts;

@@ -663,11 +663,13 @@ bool Call::isRepeatable() const {
 void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0, {}); }
 
 int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward,
-                                  bool handsOver) const {
+                                  bool handsOver, bool handsValues) const {
   void *const places[1] = {}; // nobody looks at them yet
+  alignas(16) static char values[1];
   recur_call call = makeCall(plan);
   call.device = RECUR_CUDA;
   call.handed_states = handsOver ? places : nullptr;
+  call.handed_values = handsValues ? values : nullptr;
   call.kept_interval = keptInterval;
   int64_t bytes = backward ? recur_backward_workspace_size(&kernel.getRecurrence(), &call)
                            : recur_workspace_size(&kernel.getRecurrence(), &call);
@@ -676,17 +678,34 @@ int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t ke
   return bytes;
 }
 
-std::vector<void *> Call::readHanded(const Kernel &kernel, nb::list arrays, bool isWritten) {
-  std::vector<void *> places;
+void *Call::readHandedArray(nb::handle array, const std::string &what, int64_t rows, const std::vector<int64_t> &shape,
+                            const std::string &type, bool isWritten) {
+  View &view = views.emplace_back();
+  if (!view.open(nb::borrow(array)))
+    refuse(what + " is no array");
+  checkPlace(view, what);
+  bool fits = getTypeName(view.type) == type && view.sides == int32_t(2 + shape.size()) && view.shape[0] >= rows &&
+              view.shape[1] == *heads.value && isDenseFrom(view, 0) && view.isAligned;
+  for (size_t side = 0; fits && side < shape.size(); ++side)
+    fits = view.shape[2 + side] == shape[side];
+  if (!fits || (isWritten && view.isReadOnly))
+    refuse(what + " has the shape " + ::printShape(view) + "; it is dense, " + type + " and of at least " +
+           std::to_string(rows) + " rows");
+  return makeArgument(view, 1).data;
+}
+
+Call::Handed Call::readHanded(const Kernel &kernel, nb::list arrays, bool isWritten) {
+  Handed handed;
   if (!arrays.size())
-    return places;
-  nb::object known = kernel.listHanded();
+    return handed;
+  nb::object known = kernel.listHanded(), values = kernel.describeHandedValues();
   nb::tuple taken = known.is_none() ? nb::tuple() : nb::cast<nb::tuple>(known[1]);
-  if (arrays.size() != taken.size())
+  bool hasValues = !values.is_none() && arrays.size() == taken.size() + 1;
+  if (arrays.size() != taken.size() + hasValues)
     refuse("there are " + std::to_string(arrays.size()) + " arrays for " + std::to_string(taken.size()) +
            " states that are handed over");
   std::vector<const recur_array_info *> states = kernel.getArrays(RECUR_STATE);
-  places.resize(states.size());
+  handed.states.resize(states.size());
   recur_call call = makeCall(RECUR_PLAN_AUTO);
   call.device = RECUR_CUDA;
   int64_t rows = recur_handed_rows(&kernel.getRecurrence(), &call);
@@ -695,35 +714,27 @@ std::vector<void *> Call::readHanded(const Kernel &kernel, nb::list arrays, bool
   for (size_t i = 0; i < taken.size(); ++i) {
     nb::tuple one = nb::cast<nb::tuple>(taken[i]);
     auto place = nb::cast<int64_t>(one[0]);
-    auto type = nb::cast<std::string>(one[1]);
     const recur_array_info &state = *states[size_t(place)];
-    View &view = views.emplace_back();
-    std::string what = std::string("the state '") + state.name + "' that is handed over";
-    if (!view.open(arrays[i]))
-      refuse(what + " is no array");
-    checkPlace(view, what);
-    bool fits = getTypeName(view.type) == type && view.sides == 2 + state.rank && view.shape[0] >= rows &&
-                view.shape[1] == *heads.value && isDenseFrom(view, 0) && view.isAligned;
-    for (int32_t side = 0; fits && side < state.rank; ++side)
-      fits = view.shape[2 + side] == state.shape[side];
-    if (!fits || (isWritten && view.isReadOnly))
-      refuse(what + " has the shape " + ::printShape(view) + "; it is dense, " + type + " and of at least " +
-             std::to_string(rows) + " rows");
-    places[size_t(place)] = makeArgument(view, 1).data;
+    handed.states[size_t(place)] =
+        readHandedArray(arrays[i], std::string("the state '") + state.name + "' that is handed over", rows,
+                        {state.shape, state.shape + state.rank}, nb::cast<std::string>(one[1]), isWritten);
   }
-  return places;
+  if (hasValues)
+    handed.values = readHandedArray(arrays[taken.size()], "what is handed over beside states", rows,
+                                    {nb::cast<int64_t>(values[0])}, "float32", isWritten);
+  return handed;
 }
 
 void Call::runOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, uintptr_t workspace,
                     int64_t workspaceBytes, uintptr_t stream, int32_t plan, nb::list kept, int64_t keptInterval,
                     nb::list handed) {
   bound = listForward(kernel, outputs, finals);
-  std::vector<void *> places = readHanded(kernel, handed, /*isWritten=*/true);
+  Handed there = readHanded(kernel, handed, /*isWritten=*/true);
   Kept states = readKept(kernel, kept, keptInterval, /*isWritten=*/true);
   recur_call call = makeCall(plan);
   call.kept_interval = states.interval;
   call.kept_states = states.states.data();
-  call.handed_states = places.empty() ? nullptr : places.data();
+  there.set(call);
   performOnGPU(kernel, call, bound, {workspace, workspaceBytes, stream}, /*backward=*/false);
 }
 
@@ -773,9 +784,9 @@ std::vector<recur_argument> Call::listBackward(const Kernel &kernel, nb::list ou
 void Call::runBackwardOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
                             nb::list initialGradients, uintptr_t workspace, int64_t workspaceBytes, uintptr_t stream,
                             nb::list handed) {
-  std::vector<void *> places = readHanded(kernel, handed, /*isWritten=*/false);
+  Handed there = readHanded(kernel, handed, /*isWritten=*/false);
   recur_call call = makeCall(RECUR_PLAN_AUTO);
-  call.handed_states = places.empty() ? nullptr : places.data();
+  there.set(call);
   bound = listBackward(kernel, outputs, finals, gradients, initialGradients);
   performOnGPU(kernel, call, bound, {workspace, workspaceBytes, stream}, /*backward=*/true);
 }

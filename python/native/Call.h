@@ -91,8 +91,8 @@ public:
   /// Has the indices of a pool that a GPU has checked, for which the call waits.
   void checkIndices() { checksIndices = true; }
   /// The bytes of workspace that the call needs on the GPU of the current context.
-  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward,
-                              bool handsOver) const;
+  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward, bool handsOver,
+                              bool handsValues) const;
   /// Puts the computation into a stream of the current context. `workspace` is memory of its GPU. `kept`: as for `run`.
   void runOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, uintptr_t workspace,
                 int64_t workspaceBytes, uintptr_t stream, int32_t plan, nanobind::list kept, int64_t keptInterval,
@@ -183,8 +183,20 @@ private:
     int64_t interval = 0;
   };
   Kept readKept(const Kernel &kernel, nanobind::list arrays, int64_t interval, bool isWritten);
-  /// For each state what is handed over of it, of arrays for those that the gradient takes; none where there are none.
-  std::vector<void *> readHanded(const Kernel &kernel, nanobind::list arrays, bool isWritten);
+  /// What is handed over: of each state that the gradient takes, and what launches leave to each other.
+  struct Handed {
+    std::vector<void *> states;
+    void *values = nullptr;
+    void set(recur_call &call) const {
+      call.handed_states = states.empty() ? nullptr : states.data();
+      call.handed_values = values;
+    }
+  };
+  /// Of arrays for those states, and one more where there is more than states; nothing where there are none.
+  Handed readHanded(const Kernel &kernel, nanobind::list arrays, bool isWritten);
+  /// An array of at least so many rows, each of which has so much of each head.
+  void *readHandedArray(nanobind::handle array, const std::string &what, int64_t rows,
+                        const std::vector<int64_t> &shape, const std::string &type, bool isWritten);
   void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
                int32_t threads, const Kept &kept) const;
   /// Puts a call with all but its arguments and its workspace into a stream.

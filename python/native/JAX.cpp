@@ -89,8 +89,11 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   if (gpu && asked.keptInterval && (!handing || handing->chunk != asked.keptInterval))
     return fail("recur: the kernel hands over no states of every " + std::to_string(asked.keptInterval) + " tokens");
   size_t kept = handing ? size_t(handing->kept_count) : asked.keptInterval ? states : 0;
-  if (buffers.size() != behindCotangents + (backward ? kept : 0) ||
-      results.size() != (backward ? asked.gradients.size() : made + kept) || asked.sizes.size() != 4 ||
+  // What launches leave to each other, behind the states, where it is handed over too.
+  size_t present = backward ? buffers.size() : results.size(), before = backward ? behindCotangents : made;
+  size_t values = handing && handing->handed_bytes && present == before + kept + 1;
+  if (buffers.size() != behindCotangents + (backward ? kept + values : 0) ||
+      results.size() != (backward ? asked.gradients.size() : made + kept + values) || asked.sizes.size() != 4 ||
       !areBelow(asked.cotangents, made) || !areBelow(asked.gradients, given))
     return fail(
         "recur: XLA passes other arrays than the kernel takes; trace the function again with this version of recur");
@@ -130,6 +133,7 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   if (handing) {
     call.device = RECUR_CUDA;
     call.handed_states = handedStates.data();
+    call.handed_values = values ? dataOf(getKept(kept)) : nullptr;
   } else {
     call.kept_interval = asked.keptInterval;
     call.kept_states = keptStates.data();
@@ -160,6 +164,11 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
       if (there.dimensions().size() == 0 || there.dimensions()[0] < rows || !isOfItsType)
         return fail("recur: the call has no room for the states that it keeps");
     }
+    if (values)
+      if (ffi::AnyBuffer there = getKept(kept); there.element_type() != ffi::F32 || there.dimensions().size() != 3 ||
+                                                there.dimensions()[0] < rows ||
+                                                there.dimensions()[2] * int64_t(sizeof(float)) != handing->handed_bytes)
+        return fail("recur: the call has no room for what it hands over beside states");
   }
   if (gpu) {
     call.device = RECUR_CUDA;

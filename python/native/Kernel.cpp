@@ -79,6 +79,13 @@ nb::object Kernel::listHanded() const {
   return nb::make_tuple(gradient->chunk, nb::tuple(states));
 }
 
+nb::object Kernel::describeHandedValues() const {
+  const recur_gradient_info *gradient = findHanding();
+  if (!gradient || !gradient->handed_bytes)
+    return nb::none();
+  return nb::make_tuple(gradient->handed_bytes / int64_t(sizeof(float)), int64_t(gradient->handed_digest));
+}
+
 nb::list Kernel::listArrays() const {
   static constexpr const char *kinds[] = {"input", "param", "state", "output"};
   static constexpr const char *types[] = {"float32", "bfloat16", "float16", "int32"};

@@ -43,6 +43,9 @@ public:
   /// What a call forward on a GPU hands over to its gradient: `(chunk, ((state, dtype), ...))`, states by their places;
   /// None where it hands over nothing.
   nanobind::object listHanded() const;
+  /// What else it hands over: `(numbers, digest)`, so many float32 of each chunk of each head, which the gradient of
+  /// another kernel takes where the digest is the same; None where there is nothing.
+  nanobind::object describeHandedValues() const;
 
   /// Gives the call the thread's own workspace for what a summary takes. What the runtime says where it refuses; else
   /// empty.

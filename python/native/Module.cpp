@@ -44,6 +44,7 @@ NB_MODULE(_native, module) {
       .def_prop_ro("has_gradient", &Kernel::hasGradient)
       .def_prop_ro("gradient_chunk", &Kernel::getGradientChunk)
       .def_prop_ro("handed", &Kernel::listHanded)
+      .def_prop_ro("handed_values", &Kernel::describeHandedValues)
       .def_prop_ro("name", [](const Kernel &kernel) { return kernel.getRecurrence().name; })
       .def_prop_ro("target", [](const Kernel &kernel) { return kernel.getRecurrence().target; })
       .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; })
@@ -77,7 +78,7 @@ NB_MODULE(_native, module) {
       .def("run_on_torchs_threads", &Call::runOnTorchsThreads)
       .def("check_indices", &Call::checkIndices)
       .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0, "kept_interval"_a = 0,
-           "backward"_a = false, "hands_over"_a = false)
+           "backward"_a = false, "hands_over"_a = false, "hands_values"_a = false)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
            "stream"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0, "handed"_a = nb::list())
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
@@ -112,7 +113,7 @@ NB_MODULE(_native, module) {
       .def("run", &Training::run)
       .def("derive", &Training::derive, "saved"_a, "cotangents"_a, "wanted"_a)
       .def("learn", &Training::learn, "call"_a, "kernel"_a, "saved"_a, "cotangents"_a, "wanted"_a, "gradients"_a,
-           "workspace_bytes"_a, "takes_left"_a);
+           "workspace_bytes"_a, "taken"_a);
   module.def(
       "use_torch",
       [](nb::dict found) {

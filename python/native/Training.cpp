@@ -6,7 +6,7 @@ using namespace recur::python;
 
 static constexpr size_t mostGradients = 8;
 
-void KnownCall::setLeft(recur_call &call, Places &places, const std::vector<void *> &data) const {
+void KnownCall::setLeft(recur_call &call, Places &places, const std::vector<void *> &data, bool takesValues) const {
   if (left.empty())
     return;
   for (size_t i = 0; i < states; ++i) {
@@ -14,6 +14,10 @@ void KnownCall::setLeft(recur_call &call, Places &places, const std::vector<void
     places.kept[i] = nullptr;
   }
   for (size_t i = 0; i < left.size(); ++i) {
+    if (left[i].slot == states) { // what is no state
+      call.handed_values = takesValues ? data[i] : nullptr;
+      continue;
+    }
     places.handed[left[i].slot] = data[i];
     places.kept[left[i].slot] = static_cast<float *>(data[i]);
   }
@@ -117,7 +121,7 @@ nb::object Training::derive(nb::tuple saved, nb::tuple cotangents, nb::tuple wan
   recur_call call = known->plan.call;
   KnownCall::Places places;
   if (known->takesLeft)
-    plan->setLeft(call, places, left);
+    plan->setLeft(call, places, left, known->takesValues);
   std::vector<nb::object> made(known->plan.made.size());
   if (!known->plan.perform(call, found, bounds, made.data(), /*backward=*/true))
     return unknown;
@@ -132,7 +136,7 @@ nb::object Training::derive(nb::tuple saved, nb::tuple cotangents, nb::tuple wan
 }
 
 void Training::learn(const Call &call, nb::object kernel, nb::tuple saved, nb::tuple cotangents, nb::tuple wanted,
-                     nb::list gradients, int64_t workspaceBytes, bool takesLeft) {
+                     nb::list gradients, int64_t workspaceBytes, size_t taken) {
   Key key;
   Slots found;
   Offsets bounds;
@@ -148,7 +152,8 @@ void Training::learn(const Call &call, nb::object kernel, nb::tuple saved, nb::t
     if (found.data[i] != arguments[i].data)
       return; // the call was made on a copy
   auto gradient = std::make_shared<KnownCall::Gradient>();
-  gradient->takesLeft = takesLeft;
+  gradient->takesLeft = taken > 0;
+  gradient->takesValues = taken == plan->left.size();
   gradient->plan.learn(key, call, kernel, gradients[0], workspaceBytes);
   size_t next = 0;
   for (size_t i = 0, at = 0; i < given; ++i) {

@@ -9,23 +9,24 @@ namespace recur::python {
 struct KnownCall {
   Plan forward;
   bool isTraining = false;        // else nothing of what follows is there
-  std::vector<Made> left;         // of states, by their places: for the gradient
+  std::vector<Made> left;         // of states, by their places, and what is none, behind these: for the gradient
   int64_t keptInterval = 0;       // of a processor's, else 0
   size_t outputs = 0, states = 0; // how many there are
   bool makesFinals = false;
   nanobind::object facts; // what the long way backward needs to know of the call
   struct Gradient {
     Plan plan;
-    bool takesLeft = false; // whether it takes what the call forward left
+    bool takesLeft = false;   // whether it takes the states that the call forward left
+    bool takesValues = false; // and what it left besides
   };
   std::vector<std::shared_ptr<Gradient>> gradients; // the last that were learned come first
 
-  /// Sets what the gradient's states are in a call; `places` has room for them.
+  /// Sets what the gradient's states are in a call, and what is left besides; `places` has room for them.
   struct Places {
     void *handed[Slots::most];
     float *kept[Slots::most];
   };
-  void setLeft(recur_call &call, Places &places, const std::vector<void *> &data) const;
+  void setLeft(recur_call &call, Places &places, const std::vector<void *> &data, bool takesValues = true) const;
 };
 
 class Training {
@@ -42,7 +43,7 @@ public:
   nanobind::object derive(nanobind::tuple saved, nanobind::tuple cotangents, nanobind::tuple wanted);
   /// Remembers how a gradient was computed. `gradients` are those that are wanted.
   void learn(const Call &call, nanobind::object kernel, nanobind::tuple saved, nanobind::tuple cotangents,
-             nanobind::tuple wanted, nanobind::list gradients, int64_t workspaceBytes, bool takesLeft);
+             nanobind::tuple wanted, nanobind::list gradients, int64_t workspaceBytes, size_t taken);
   nanobind::object getFacts() const { return plan->facts; }
 
 private:

@@ -151,7 +151,7 @@ def _call(
 @dataclass(frozen=True)
 class Keeping:
     """By which kernel a call forward leaves states for its gradient, how many tokens are between them, and of each state that is left the
-    shape, as declared, and the type."""
+    shape, as declared, and the type; on a GPU of what it leaves besides too, behind them."""
 
     key: str
     interval: int
@@ -174,12 +174,12 @@ def choose_keeping(static: Static, wanted: Sequence[int], buffers: Sequence[jax.
     if loaded is None:
         return None
     _native.keep_for_jax(loaded.key, loaded.kernel)
-    return Keeping(loaded.key, interval, kept.list_left(loaded.kernel, static.target is not None))
+    return Keeping(loaded.key, interval, kept.list_left(loaded.kernel, sizes, static.kept_bytes, static.target is not None))
 
 
 def fill_up(static: Static, left: Sequence[jax.Array]) -> list[jax.Array]:
-    """What a call forward leaves of its states, with as many arrays always: see mark."""
-    return [*left, *[jnp.zeros(0, jnp.float32)] * (len(static.states) - len(left))]
+    """What a call forward leaves, with as many arrays always: see mark."""
+    return [*left, *[jnp.zeros(0, jnp.float32)] * (len(static.states) + 1 - len(left))]
 
 
 def _forward(keeping: Keeping | None, static: Static, *buffers: jax.Array) -> list[jax.Array]:

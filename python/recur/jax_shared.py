@@ -347,7 +347,7 @@ def _build(shared: _Shared) -> Callable[..., list[jax.Array]]:
         keeping = calls.choose_keeping(static, wanted, own)
         places = (*[i for i, x in enumerate(outputs) if x is not None], *range(len(outputs), len(outputs) + states))
         asked = calls.Asked(places, wanted, keeping.interval if keeping else 0)
-        found = derive(asked)(*own, *[x for x in outputs if x is not None], *after, *(kept if keeping else ()))
+        found = derive(asked)(*own, *[x for x in outputs if x is not None], *after, *(kept[: len(keeping.states)] if keeping else ()))
         gradients: list[jax.Array | None] = [None] * len(buffers)
         for i, gradient in zip(wanted, found):
             gradients[i] = gradient

@@ -80,19 +80,20 @@ def choose_interval(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None
     return most * chunk
 
 
-def _are_few(kernel: _native.Kernel, sizes: Sizes, row: Any, chunk: int) -> bool:
-    """Whether rows of so many bytes, one for each chunk, take at most half of what inputs, outputs, their cotangents and gradients do."""
+def _are_few(kernel: _native.Kernel, sizes: Sizes, row: Any, chunk: int, share: tuple[int, int] = (1, 2)) -> bool:
+    """Whether rows of so many bytes, one for each chunk, take at most this share of what inputs, outputs, their cotangents and gradients do."""
     given = sum(
         2 * _BYTES[dtype] * (sizes.groups if shared else sizes.heads) * math.prod(shape)
         for _, kind, dtype, shared, shape in kernel.arrays
         if kind in ("input", "output")
     )
-    return bool(2 * row <= chunk * given)
+    return bool(share[1] * row <= share[0] * chunk * given)
 
 
 def list_handed(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None) -> tuple[list[Sequence[Any]], list[str]]:
-    """The shapes and types of the states that a call on a GPU hands over to its gradient, by the same budget; none where nothing is:
-    every chunk's or none, for a launch leaves them by the way."""
+    """The shapes and types of what a call on a GPU hands over to its gradient, by the same budget: states, and behind these what its
+    launches leave to each other, where there is room for that too; none where nothing is: every chunk's or none, for a launch leaves
+    them by the way."""
     if kernel.handed is None or kept_bytes == 0:
         return [], []
     chunk, taken = kernel.handed
@@ -101,15 +102,23 @@ def list_handed(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None) ->
     fits = _are_few(kernel, sizes, row, chunk) if kept_bytes is None else bool(sizes.count_rows(chunk) * row <= kept_bytes)
     if not fits:
         return [], []
-    return [(sizes.count_rows(chunk), sizes.heads, *states[place]) for place, _ in taken], [dtype for _, dtype in taken]
+    shapes: list[Sequence[Any]] = [(sizes.count_rows(chunk), sizes.heads, *states[place]) for place, _ in taken]
+    types = [dtype for _, dtype in taken]
+    numbers, _ = kernel.handed_values or (0, 0)
+    row += sizes.heads * _BYTES["float32"] * numbers
+    fits = _are_few(kernel, sizes, row, chunk, (2, 3)) if kept_bytes is None else bool(sizes.count_rows(chunk) * row <= kept_bytes)
+    if numbers and fits:
+        return [*shapes, (sizes.count_rows(chunk), sizes.heads, numbers)], [*types, "float32"]
+    return shapes, types
 
 
-def list_left(kernel: _native.Kernel, on_gpu: bool) -> tuple[tuple[tuple[int, ...], str], ...]:
-    """Of each state that a call forward leaves for its gradient, where it leaves any, the shape, as declared, and the type."""
+def list_left(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None, on_gpu: bool) -> tuple[tuple[tuple[int, ...], str], ...]:
+    """Of each state that a call forward leaves for its gradient, where it leaves any, the shape, as declared, and the type; on a GPU of
+    what it leaves besides, too."""
     states = [tuple(shape) for _, kind, _, _, shape in kernel.arrays if kind == "state"]
     if not on_gpu:
         return tuple((shape, "float32") for shape in states)
-    return tuple((states[place], dtype) for place, dtype in kernel.handed[1]) if kernel.handed else ()
+    return tuple((tuple(shape[2:]), dtype) for shape, dtype in zip(*list_handed(kernel, sizes, kept_bytes)))
 
 
 def list_shapes(kernel: _native.Kernel, sizes: Sizes, interval: int) -> list[Sequence[Any]]:

@@ -337,6 +337,11 @@ def _find_keeping(
     return (*keeping.obtain(recurrence, dims, dtype, names, sizes, kept_bytes, find_target(recurrence, tensors[0])), sizes)
 
 
+def _get_digest(kernel: _native.Kernel) -> int:
+    """Of what calls on a GPU hand over beside states; 0 where there is nothing."""
+    return kernel.handed_values[1] if kernel.handed_values else 0
+
+
 @_forward.register_fake
 def _(
     tensors: Sequence[torch.Tensor],
@@ -384,10 +389,11 @@ def _backward(
     wanted: Sequence[bool],
     kept: Sequence[torch.Tensor],
     kept_interval: int,
+    kept_digest: int = 0,
 ) -> list[torch.Tensor]:
     """Gradients of the tensors that are wanted, from cotangents of what the call forward gives, None for zeros, and the states
-    that it kept. What only the others need is not computed: kernels are of the gradients that are wanted."""
-    call = _Call(REGISTRY[name], has_initial, final, offsets, None, transposed, None)
+    that it kept, with more behind them on a GPU. What only the others need is not computed: kernels are of the gradients that are wanted."""
+    call = _Call(REGISTRY[name], has_initial, final, offsets, None, transposed, None, digest=kept_digest)
     return _differentiate(call, tensors, cotangents, wanted, kept, kept_interval)
 
 
@@ -404,6 +410,7 @@ class _Call:
     kept_bytes: int | None
     packed: int = 0  # how many of these two there are
     interval: int = 0  # of the states that it left for the gradient
+    digest: int = 0  # of what else it left
     training: _native.Training | None = None  # where another such call would be known
 
     def learn(
@@ -412,6 +419,7 @@ class _Call:
     ) -> None:  # fmt: skip
         """Remembers the call, which has left the states of these places."""
         self.interval = interval
+        self.digest = _get_digest(kernel)
         facts = replace(self, offsets=None, twin=None, training=None)
         left = (self.kept_bytes, list(kept), list(places), 0 if given[0].is_cuda else interval, facts)
         packed = self.offsets if self.twin is None else (self.offsets, self.twin)
@@ -427,10 +435,10 @@ def _differentiate(
     wanted: Sequence[bool],
     kept: Sequence[torch.Tensor],
     kept_interval: int,
-    note: Callable[[_native.Call, _native.Kernel, list[torch.Tensor], int, bool], None] | None = None,
+    note: Callable[[_native.Call, _native.Kernel, list[torch.Tensor], int, int], None] | None = None,
 ) -> list[torch.Tensor]:
-    """The gradients that are wanted. ``note`` is told of the call, its kernel, the gradients, the bytes of its workspace, and whether it
-    took what is kept."""
+    """The gradients that are wanted. ``note`` is told of the call, its kernel, the gradients, the bytes of its workspace, and how much it
+    took of what is kept."""
     recurrence, has_initial = of.recurrence, of.has_initial
     given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
     gradients = [
@@ -448,7 +456,7 @@ def _differentiate(
         from . import torch_gpu
 
         of_given = (gradients[: len(given)], states)
-        handed = (kept_interval, kept)
+        handed = (kept_interval, of.digest, kept)
         call, loaded, size, takes_kept = torch_gpu.run_backward(
             recurrence, given, initials, of.offsets, of.twin, (of_outputs, of_finals), of_given, of.transposed, names, handed
         )
@@ -467,7 +475,7 @@ def _differentiate(
         kept_interval=kept_interval,
     )
     if note is not None:
-        note(call, loaded.kernel, made, 0, kept_interval != 0)
+        note(call, loaded.kernel, made, 0, len(kept) if kept_interval else 0)
     return made
 
 
@@ -483,6 +491,7 @@ def _(
     wanted: Sequence[bool],
     kept: Sequence[torch.Tensor],
     kept_interval: int,
+    kept_digest: int = 0,
 ) -> list[torch.Tensor]:
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor, is_wanted in zip(tensors, wanted) if is_wanted
@@ -494,9 +503,10 @@ def _set_up(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> No
     name, has_initial, _, final, wanted, kept_bytes = ctx.rest
     recurrence = REGISTRY[name]
     ctx.made = len(recurrence.declaration.outputs) + (len(recurrence.declaration.states) if final else 0)
-    ctx.interval = 0
+    ctx.interval = ctx.digest = 0
     if len(output) > ctx.made:
-        _, ctx.interval, _ = _find_keeping(recurrence, tensors, offsets, has_initial, wanted, kept_bytes)
+        loaded, ctx.interval, _ = _find_keeping(recurrence, tensors, offsets, has_initial, wanted, kept_bytes)
+        ctx.digest = _get_digest(loaded.kernel) if loaded else 0
     ctx.set_materialize_grads(False)  # what nobody looks at has no cotangent, kept states above all
     ctx.count = len(tensors)
     ctx.is_packed = offsets is not None
@@ -509,7 +519,8 @@ def _derive(ctx: Any, cotangents: Sequence[torch.Tensor | None]) -> Any:
     offsets, kept = (rest[0], rest[1:]) if ctx.is_packed else (None, rest)
     name, has_initial, transposed, final, asked, _ = ctx.rest
     wanted = list(ctx.needs_input_grad[0])
-    computed = iter(_backward(tensors, offsets, cotangents[: ctx.made], name, has_initial, transposed, final, wanted, kept, ctx.interval))
+    left = (kept, ctx.interval, ctx.digest)
+    computed = iter(_backward(tensors, offsets, cotangents[: ctx.made], name, has_initial, transposed, final, wanted, *left))
     gradients = [next(computed) if is_wanted else None for is_wanted in wanted]
     # PyTorch takes an empty list for one of tensors, and wants it back as that.
     return gradients, None, None, None if has_initial else [], None, None, None if asked else [], None
@@ -575,7 +586,7 @@ def _derive_saved(of: tuple[_Call, _native.Training | None, Sequence[torch.Tenso
     offsets, twin = (*bounds, None, None)[:2]
     as_saved = replace(call, offsets=offsets, twin=twin)
 
-    def note(made: _native.Call, kernel: _native.Kernel, gradients: list[torch.Tensor], size: int, takes_kept: bool) -> None:
+    def note(made: _native.Call, kernel: _native.Kernel, gradients: list[torch.Tensor], size: int, takes_kept: int) -> None:
         if training is not None:
             training.learn(made, kernel, saved, cotangents, needed, gradients, size, takes_kept)
 

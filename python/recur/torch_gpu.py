@@ -245,8 +245,8 @@ def run(
     training: torch_calls._Call | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
-    tokens, where they are wanted. With ``indices`` initial and final states are pools. For ``gradients`` states are handed over, in at
-    most ``kept_bytes``; where none are, they are found again."""
+    tokens, where they are wanted. With ``indices`` initial and final states are pools. For ``gradients`` states are handed over, and
+    more, in at most ``kept_bytes``; where none are, they are found again."""
     from .torch import allocate_kept as allocate_handed, make_results, show
     from .torch_kept import allocate as allocate_kept
 
@@ -265,7 +265,8 @@ def run(
             of = Sizes(B, T, *call.heads, None if offsets is None else offsets.shape[0] - 1)
             shapes, types = list_handed(loaded.kernel, of, kept_bytes)
             kept = handed = allocate_handed(shapes, given[0], offsets, types)
-        size = call.count_workspace_bytes(loaded.kernel, kept_interval=every, hands_over=bool(handed))
+        hands_values = _has_values(loaded.kernel, handed)
+        size = call.count_workspace_bytes(loaded.kernel, kept_interval=every, hands_over=bool(handed), hands_values=hands_values)
         workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
         call.run_on_gpu(
             loaded.kernel,
@@ -283,19 +284,29 @@ def run(
     is_like_others = indices is None or (not debug.indices and all(rows is None or rows.device == device for rows in indices.name().values()))
     if training is not None:
         chunk, taken = loaded.kernel.handed if handed and loaded.kernel.handed else (0, ())
-        training.learn(call, loaded.kernel, given, initials, results, states, handed, [place for place, _ in taken], chunk, size)
+        places = [*(place for place, _ in taken), len(recurrence.declaration.states)]  # what is no state has the place behind them
+        training.learn(call, loaded.kernel, given, initials, results, states, handed, places[: len(handed)], chunk, size)
     elif not every and not handed and is_like_others:
         packed = offsets if twin is None else (offsets, twin)
         recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, packed, results, states, size, indices)
     return results, states, kept
 
 
-def _is_taken(kernel: _native.Kernel, chunk: int, states: Sequence[torch.Tensor]) -> bool:
-    """Whether the gradient takes what was handed over: where fewer gradients are wanted than the call forward knew of, it may be that of
-    another kernel."""
-    if not states or kernel.handed is None or kernel.handed[0] != chunk:
-        return False
-    return [str(state.dtype).removeprefix("torch.") for state in states] == [dtype for _, dtype in kernel.handed[1]]
+def _has_values(kernel: _native.Kernel, handed: Sequence[torch.Tensor]) -> bool:
+    """Whether there is more than states among what is handed over."""
+    return kernel.handed is not None and len(handed) > len(kernel.handed[1])
+
+
+def _choose_taken(kernel: _native.Kernel, chunk: int, digest: int, handed: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """What the gradient takes of what was handed over: where fewer gradients are wanted than the call forward knew of, it may be that
+    of another kernel."""
+    if not handed or kernel.handed is None or kernel.handed[0] != chunk:
+        return []
+    types = [dtype for _, dtype in kernel.handed[1]]
+    if [str(state.dtype).removeprefix("torch.") for state in handed[: len(types)]] != types:
+        return []
+    is_same = kernel.handed_values is not None and kernel.handed_values[1] == digest
+    return list(handed if is_same else handed[: len(types)])
 
 
 def run_backward(
@@ -308,10 +319,11 @@ def run_backward(
     gradients: tuple[Sequence[Any], Sequence[Any]],
     transposed: bool,
     wanted: tuple[str, ...],
-    handed: tuple[int, Sequence[torch.Tensor]] = (0, ()),
-) -> tuple[_native.Call, kernels.Loaded, int, bool]:
+    handed: tuple[int, int, Sequence[torch.Tensor]] = (0, 0, ()),
+) -> tuple[_native.Call, kernels.Loaded, int, int]:
     """The gradients, from cotangents of outputs and final states: those of inputs and params, and of initial states. ``handed`` is the
-    chunk of which states were handed over, and these. Gives the call, its kernels, the bytes of its workspace, and whether it took them."""
+    chunk of which states were handed over, the digest of what there is besides, and all of these. Gives the call, its kernels, the bytes
+    of its workspace, and how many it took of them."""
     from .torch import show
 
     device = given[0].device
@@ -320,8 +332,9 @@ def run_backward(
         loaded = recurrence.obtain_gradient_of(call.key, wanted, find_target(recurrence, device))
         _check(recurrence, loaded, device)
         outputs, finals = ([_lay_out(recurrence, x, leading, "a cotangent") for x in tensors] for tensors, leading in zip(cotangents, (3, 2)))
-        states = list(handed[1]) if _is_taken(loaded.kernel, *handed) else []
-        size = call.count_workspace_bytes(loaded.kernel, backward=True, hands_over=bool(states))
+        taken = _choose_taken(loaded.kernel, *handed)
+        takes_values = _has_values(loaded.kernel, taken)
+        size = call.count_workspace_bytes(loaded.kernel, backward=True, hands_over=bool(taken), hands_values=takes_values)
         workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
         call.run_backward_on_gpu(
             loaded.kernel,
@@ -332,7 +345,7 @@ def run_backward(
             0 if workspace is None else workspace.data_ptr(),
             size,
             _get_stream(device.index),
-            handed=[show(state) for state in states],
+            handed=[show(one) for one in taken],
         )
         del read
-    return call, loaded, size, bool(states)
+    return call, loaded, size, len(taken)

@@ -77,7 +77,7 @@ class Call(ctypes.Structure):
                 ("parent_columns", ctypes.c_int64), ("parent_stride", ctypes.c_int64), ("interval", ctypes.c_int64),
                 ("interval_indices", ctypes.c_void_p),
                 ("interval_columns", ctypes.c_int64), ("positions", ctypes.c_void_p),
-                ("handed_states", ctypes.c_void_p)]
+                ("handed_states", ctypes.c_void_p), ("handed_values", ctypes.c_void_p)]
 
 
 class Device:

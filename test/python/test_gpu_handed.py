@@ -56,7 +56,13 @@ def derive(function, given, **options):
     return [o.detach(), *torch.autograd.grad(o, list(leaves.values()), weight)]
 
 
-@pytest.mark.parametrize("kept_bytes, handed", [(None, 1), (0, 0), (2 * 4 * ROW, 1), (2 * 4 * ROW - 1, 0)])
+def count_value_bytes(gdn):
+    """What launches leave to each other, of the rows of two sequences."""
+    numbers, _ = gdn.obtain_gradient({"K": SIDE, "V": SIDE}, {"q": "bfloat16", "k": "bfloat16", "v": "bfloat16"}, (), "sm_90a").kernel.handed_values
+    return 2 * 4 * H * numbers * 4
+
+
+@pytest.mark.parametrize("kept_bytes, handed", [(None, 2), (0, 0), (2 * 4 * ROW, 1), (2 * 4 * ROW - 1, 0), (1 << 30, 2)])
 def test_the_budget_decides(gdn, kept_bytes, handed):
     """With and without, the numbers are as near to those of float32, and a call like one before has the same bits."""
     given = draw_mixed()
@@ -71,6 +77,24 @@ def test_the_budget_decides(gdn, kept_bytes, handed):
     print(f"kept_bytes={kept_bytes}: the same bits as without: {[torch.equal(a, b) for a, b in zip(first, none)]}")
     for value, want in zip(first, wide):
         assert error_of(host(value), host(want)) < 6e-3
+
+
+def test_values_change_no_bit(gdn):
+    """Whether the gradient takes what the launches of the call forward leave to each other, or makes it again."""
+    given = draw_mixed()
+    given["beta"][:, 3:70] = 0
+    taken, again = derive(gdn, given), derive(gdn, given, kept_bytes=2 * 4 * ROW)
+    assert all(map(torch.equal, taken, again))
+
+
+def test_fewer_gradients_than_the_call_forward_knew_of(gdn):
+    """They may be of another kernel, which does not take all that was handed over."""
+    leaves = {name: x.requires_grad_() for name, x in draw_mixed().items()}
+    weight = torch.ones(2, T, H, SIDE, device="cuda", dtype=torch.bfloat16)
+    every = torch.autograd.grad(gdn(**leaves), list(leaves.values()), weight)
+    for place, leaf in enumerate(leaves.values()):
+        (one,) = torch.autograd.grad(gdn(**leaves), [leaf], weight)
+        assert error_of(host(one), host(every[place])) < 1e-3
 
 
 def test_nothing_is_handed_over_where_no_gradient_is_wanted(gdn):
@@ -94,7 +118,8 @@ def test_memory_is_given_back(gdn):
         return torch.cuda.memory_allocated() - before, o
 
     (more, o), (less, other) = count(), count(kept_bytes=0)
-    assert more - less == 2 * 4 * ROW
+    values = count_value_bytes(gdn)
+    assert values > 0 and more - less == 2 * 4 * ROW + values
     before = torch.cuda.memory_allocated()
     torch.autograd.grad(o, leaves, weight)
     del o
@@ -109,7 +134,7 @@ def test_packed_sequences(gdn, place):
     offsets = {"processor": bounds, "GPU": bounds.cuda(), "both": (bounds, bounds.cuda())}[place]
     with watch() as seen:
         whole = derive(gdn, given, offsets=offsets)
-    assert seen == {"over": [1], "taken": [1]} and all(map(torch.equal, whole, derive(gdn, given, offsets=offsets)))
+    assert seen == {"over": [2], "taken": [2]} and all(map(torch.equal, whole, derive(gdn, given, offsets=offsets)))
     weight = torch.linspace(-1, 1, whole[0].numel(), device="cuda").reshape(whole[0].shape).bfloat16()
     for begin, end in zip(bounds.tolist(), bounds.tolist()[1:]):
         own = [x[:, begin:end].detach().clone().requires_grad_() for x in given.values()]
@@ -128,7 +153,7 @@ def test_compiled_in_one_graph(gdn, backend):
     traced = torch.compile(lambda **given: gdn(**given), fullgraph=True, backend=backend)
     with watch() as seen:
         got = derive(traced, given)
-    assert seen == {"over": [1], "taken": [1]} and all(map(torch.equal, got, want))
+    assert seen == {"over": [2], "taken": [2]} and all(map(torch.equal, got, want))
 
 
 def test_a_length_that_is_a_symbol(gdn):
@@ -138,7 +163,7 @@ def test_a_length_that_is_a_symbol(gdn):
         given = {name: x[:, :tokens].contiguous() for name, x in draw_mixed().items()}
         with watch() as seen:
             got = derive(traced, given)
-        assert seen == {"over": [1], "taken": [1]} and all(map(torch.equal, got, derive(gdn, given)))
+        assert seen == {"over": [2], "taken": [2]} and all(map(torch.equal, got, derive(gdn, given)))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -146,10 +171,10 @@ def test_opcheck(gdn):
     given = [x.requires_grad_() for x in draw_mixed().values()]
     arguments = (given, None, gdn.handle, [], False, True, [True] * 5, None)
     torch.library.opcheck(torch.ops.recur.forward, arguments)
-    o, S, handed = torch.ops.recur.forward([x.detach() for x in given], *arguments[1:])
+    o, S, handed, values = torch.ops.recur.forward([x.detach() for x in given], *arguments[1:])
     assert handed.shape == (2 * 4, H, SIDE, SIDE) and handed.dtype == torch.bfloat16
     weights = [torch.ones_like(o), None]
-    backward = ([x.detach() for x in given], None, weights, gdn.handle, [], False, True, [True] * 5, [handed], CHUNK)
+    backward = ([x.detach() for x in given], None, weights, gdn.handle, [], False, True, [True] * 5, [handed, values], CHUNK)
     torch.library.opcheck(torch.ops.recur.backward, backward)
 
 

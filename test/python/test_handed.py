@@ -14,10 +14,10 @@ ARRAYS = [("q", "input", "bfloat16", True, (SIDE,)), ("k", "input", "bfloat16", 
 ARRAYS += [("S", "state", "float32", False, (SIDE, SIDE)), ("z", "state", "float32", False, (SIDE,)), ("o", "output", "bfloat16", False, (SIDE,))]
 
 
-def make_kernel(handed, sides=1):
-    """Stands in for one whose states are so many times as large in each side."""
+def make_kernel(handed, sides=1, values=None):
+    """Stands in for one whose states are so many times as large in each side, and which hands over such values besides."""
     arrays = [(*array[:4], tuple(sides * side for side in array[4])) if array[1] == "state" else array for array in ARRAYS]
-    return SimpleNamespace(arrays=arrays, handed=handed)
+    return SimpleNamespace(arrays=arrays, handed=handed, handed_values=values)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
@@ -38,6 +38,17 @@ def test_few_bytes_are_handed_over_without_a_budget():
         for tokens in (1, 64, 100000):
             shapes, _ = kept.list_handed(make_kernel((64, ((0, "bfloat16"),)), sides), kept.Sizes(1, tokens, 4, 2), None)
             assert bool(shapes) == fits, (sides, tokens)
+
+
+def test_values_are_handed_over_where_there_is_room_beside_states():
+    sizes, state, numbers = kept.Sizes(2, 130, 4, 2), (6, 4, SIDE, SIDE), 96
+    kernel = make_kernel((64, ((0, "bfloat16"),)), values=(numbers, 7))
+    states, both = 6 * 4 * SIDE * SIDE * 2, 6 * 4 * (SIDE * SIDE * 2 + numbers * 4)
+    alone, all_of_them = ([state], ["bfloat16"]), ([state, (6, 4, numbers)], ["bfloat16", "float32"])
+    for kept_bytes, want in ((None, all_of_them), (both, all_of_them), (both - 1, alone), (states, alone), (states - 1, ([], []))):
+        assert kept.list_handed(kernel, sizes, kept_bytes) == want
+    many = make_kernel((64, ((0, "bfloat16"),)), values=(64 * 1024, 7))
+    assert kept.list_handed(many, sizes, None) == alone  # beyond two thirds of what the call is given and gives
 
 
 def test_only_what_the_gradient_takes_is_handed_over():

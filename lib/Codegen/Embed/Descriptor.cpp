@@ -26,7 +26,8 @@ static_assert(offsetof(recur_launch_info, threads) == 8 && offsetof(recur_launch
               sizeof(recur_launch_info) == 80);
 static_assert(offsetof(recur_launch_array, part_size) == 8 && sizeof(recur_launch_array) == 24);
 static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_left_info, shape) == 16 &&
-              sizeof(recur_left_info) == 32);
+              offsetof(recur_left_info, handed_offset) == 32 && offsetof(recur_left_info, is_handed) == 40 &&
+              sizeof(recur_left_info) == 48);
 static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
               offsetof(recur_summary_info, map_side) == 32 && offsetof(recur_summary_info, map_start) == 36 &&
               offsetof(recur_summary_info, apply_cost) == 48 && offsetof(recur_summary_info, scale_size) == 52 &&
@@ -47,7 +48,10 @@ static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(r
               offsetof(recur_gradient_info, chain_cost) == 88 && offsetof(recur_gradient_info, states_launches) == 96 &&
               offsetof(recur_gradient_info, sum) == 112 && offsetof(recur_gradient_info, chain_launches) == 120 &&
               offsetof(recur_gradient_info, kept_dtypes) == 128 &&
-              offsetof(recur_gradient_info, handing_launches) == 136 && sizeof(recur_gradient_info) == 144);
+              offsetof(recur_gradient_info, handing_launches) == 136 &&
+              offsetof(recur_gradient_info, taking_launches) == 144 &&
+              offsetof(recur_gradient_info, handed_bytes) == 152 &&
+              offsetof(recur_gradient_info, handed_digest) == 160 && sizeof(recur_gradient_info) == 168);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -177,8 +181,8 @@ Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {
   for (const InterfaceLaunch &launch : kernel.launches)
     launches.push_back(makeLaunch(launch));
   for (const InterfaceLeft &array : kernel.left)
-    left.push_back(
-        makeStruct({int64(array.rows), int32(array.elementBytes), int32(array.shape.size()), makeSides(array.shape)}));
+    left.push_back(makeStruct({int64(array.rows), int32(array.elementBytes), int32(array.shape.size()),
+                               makeSides(array.shape), int64(array.handedOffset), int32(array.isHanded)}));
   return makeStruct({launches.empty() ? getKernel(kernel.symbol) : null(), int64(kernel.workspaceBytes),
                      int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk), makeTable(summaries),
                      int32(summaries.size()), int32(launches.size()), makeTable(launches), makeTable(left),
@@ -218,7 +222,10 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
                               gradient.sum ? makeData(makeLaunch(*gradient.sum)) : null(),
                               makeLaunches(gradient.chainLaunches),
                               gradient.keptTypes.empty() ? null() : makePlaces(gradient.keptTypes),
-                              makeLaunches(gradient.handingLaunches)}));
+                              makeLaunches(gradient.handingLaunches),
+                              makeLaunches(gradient.takingLaunches),
+                              int64(gradient.handedBytes),
+                              int64(int64_t(gradient.handedDigest))}));
 }
 
 Constant *DescriptorWriter::write(const KernelInterface &interface) {

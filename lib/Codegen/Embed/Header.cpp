@@ -144,6 +144,9 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   /* On a GPU: states that the call forward hands over to the one backward, of as many rows as recur_handed_rows says.
    * See recur_call. Null: none. */
   void *const *handed_states;
+  /* And what its launches leave to each other, in as many bytes as recur_handed_bytes says. Null: the call backward
+   * makes it again. */
+  void *handed_values;
 )" << "} "
      << name << "_args;\n\n";
 }

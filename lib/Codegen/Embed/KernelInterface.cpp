@@ -2,6 +2,7 @@
 #include "Codegen/Embed/Names.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 using namespace recur;
@@ -81,4 +82,25 @@ std::string recur::codegen::printFullShape(const ArgumentField &field) {
   for (int64_t size : field.array->shape)
     text += ", " + std::to_string(size);
   return text + "]";
+}
+
+void recur::codegen::linkHandedOver(InterfaceGradient &gradient) {
+  gradient.handedBytes = 0;
+  std::string all;
+  if (!gradient.takingLaunches)
+    return;
+  for (InterfaceLeft &taken : gradient.takingLaunches->left) {
+    if (!taken.isHanded)
+      continue;
+    auto left = find_if(gradient.handingLaunches->left, [&](const InterfaceLeft &one) {
+      return one.meaning == taken.meaning && one.rows == taken.rows && one.elementBytes == taken.elementBytes &&
+             one.shape == taken.shape;
+    });
+    assert(left != gradient.handingLaunches->left.end() && "it was offered");
+    left->isHanded = true;
+    left->handedOffset = taken.handedOffset = gradient.handedBytes;
+    gradient.handedBytes += taken.countHandedBytes();
+    all += std::to_string(taken.meaning) + ' ' + std::to_string(taken.elementBytes) + '\n';
+  }
+  gradient.handedDigest = xxh3_64bits(all);
 }

@@ -71,7 +71,16 @@ struct InterfaceGradient {
   // And what the call forward hands over: the types of the states in `kept`, as recur_dtype, and the launches.
   std::vector<int32_t> keptTypes = {};
   std::optional<InterfaceKernel> handingLaunches = {};
+  // And in place of `runLaunches`, where it also hands over what its launches leave to each other: so many bytes of a
+  // chunk of each head.
+  std::optional<InterfaceKernel> takingLaunches = {};
+  int64_t handedBytes = 0;
+  uint64_t handedDigest = 0; // of what it is
 };
+
+/// Gives what the gradient's launches take its place among what is handed over, there and where it is left. Nothing is,
+/// where there are no such launches.
+void linkHandedOver(InterfaceGradient &gradient);
 
 /// A recur_parts_info: summaries on a GPU, each with its kernel.
 struct InterfaceParts {
@@ -140,8 +149,8 @@ inline constexpr llvm::StringLiteral callFields[] = {
     "parallel_context",  "workspace",     "workspace_bytes",  "device",         "stream",    "device_offsets",
     "kept_interval",     "kept_states",   "state_indices",    "final_indices",  "pool_rows", "check_indices",
     "token_indices",     "token_columns", "accepted",         "state_columns",  "interval",  "interval_indices",
-    "interval_columns",  "positions",     "handed_states",    "replayed",       "parents",   "parent_columns",
-    "parent_stride"};
+    "interval_columns",  "positions",     "handed_states",    "handed_values",  "replayed",  "parents",
+    "parent_columns",    "parent_stride"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);

@@ -37,7 +37,7 @@ private:
   recur_status roundKept();
   Argument getCarried(int32_t index, int64_t part, bool isBehind) const;
   Argument getChained(int32_t state, bool isBehind) const;
-  bool hasParams() const { return &kernel == gradient.run_launches; }
+  bool hasParams() const { return &kernel != gradient.chain_launches; }
   Argument getInputGradient(int32_t input) const;
   Argument getCotangent(int32_t output) const;
   int64_t getKeptRow(int64_t token) const { return firstRow + token / resolved.call->kept_interval; }
@@ -68,7 +68,7 @@ private:
 
 Backward::Backward(const Device &device, const Call &resolved, const ChainCall *chain)
     : device(device), resolved(resolved), gradient(*resolved.recurrence->gradient), chain(chain),
-      kernel(chain && gradient.chain_launches ? *gradient.chain_launches : *gradient.run_launches),
+      kernel(chain && gradient.chain_launches ? *gradient.chain_launches : getRunLaunches(resolved)),
       kept(hasParams() ? gradient.kept : gradient.chain_kept),
       keptCount(hasParams() ? gradient.kept_count : gradient.chain_kept_count), arguments(resolved),
       space(arrangeGradient(resolved, resolved.keptChunks)), workspace(static_cast<char *>(resolved.call->workspace)),

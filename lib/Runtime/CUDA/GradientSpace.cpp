@@ -5,6 +5,11 @@ using namespace recur::runtime;
 
 static int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
+const recur_kernel_info &recur::runtime::getRunLaunches(const Call &resolved) {
+  const recur_gradient_info &gradient = *resolved.recurrence->gradient;
+  return handsValues(resolved) ? *gradient.taking_launches : *gradient.run_launches;
+}
+
 bool recur::runtime::goOneByOne(const Call &resolved) {
   return isPacked(*resolved.call) && resolved.call->kept_interval && resolved.recurrence->gradient->kept_count;
 }
@@ -80,7 +85,7 @@ GradientSpace recur::runtime::arrangeGradient(const Call &resolved, int64_t kept
   int64_t together = goOneByOne(resolved) ? 1 : resolved.sequences;
   __int128 units = __int128(together) * resolved.heads;
   int64_t states = countLaunchBytes(resolved, gradient.states_launches, space.partTokens),
-          run = countLaunchBytes(resolved, gradient.run_launches, space.partTokens),
+          run = countLaunchBytes(resolved, &getRunLaunches(resolved), space.partTokens),
           chain = countLaunchBytes(resolved, gradient.chain_launches, space.partTokens);
   run = chain > run ? chain : run;
   space.launches = places.take(states > run ? states : run, 1);

@@ -20,6 +20,8 @@ struct GradientSpace {
 };
 GradientSpace arrangeGradient(const Call &resolved, int64_t keptChunks);
 
+/// The launches of all gradients, which may take what the call forward hands over.
+const recur_kernel_info &getRunLaunches(const Call &resolved);
 /// Whether packed sequences go one after another, for the rows of their kept states do.
 bool goOneByOne(const Call &resolved);
 /// Whether a state that the call forward kept is rounded as the gradient's launches have it; by its place in `kept`.

@@ -70,6 +70,7 @@ static int64_t countSharedBytes(const recur_recurrence *recurrence) {
     count(gradient->states_launches);
     count(gradient->run_launches);
     count(gradient->handing_launches);
+    count(gradient->taking_launches);
   }
   return most;
 }
@@ -179,6 +180,7 @@ recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &re
     const char *name;
     const void *data;
   } tables[] = {{"device_offsets", offsets},
+                {"handed_values", resolved.call->handed_values},
                 {"state_indices", resolved.call->state_indices},
                 {"final_indices", resolved.call->final_indices},
                 {"token_indices", resolved.call->token_indices},

@@ -174,8 +174,8 @@ recur_status recur_load(const recur_recurrence *recurrence, int32_t device) {
     if (recur_status status = findAll(recurrence->kernels[i]))
       return status;
   if (const recur_gradient_info *gradient = recurrence->gradient) {
-    for (const recur_kernel_info *kernel :
-         {gradient->states_launches, gradient->run_launches, gradient->chain_launches, gradient->handing_launches})
+    for (const recur_kernel_info *kernel : {gradient->states_launches, gradient->run_launches, gradient->chain_launches,
+                                            gradient->handing_launches, gradient->taking_launches})
       if (recur_status status = kernel ? findAll(*kernel) : RECUR_OK)
         return status;
     if (recur_status status = find(gradient->sum, false))

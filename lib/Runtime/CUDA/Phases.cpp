@@ -13,6 +13,11 @@ static constexpr int64_t workingCTAs = 264;
 static int64_t countElements(const recur_left_info &left) {
   return (left.rank > 0 ? left.shape[0] : 1) * (left.rank > 1 ? left.shape[1] : 1);
 }
+/// Whether it lies in the caller's memory.
+static bool isHanded(const recur_left_info &left, const Call &resolved) {
+  return left.is_handed && resolved.call->handed_values;
+}
+
 int64_t recur::runtime::countChunks(const Call &resolved, const recur_kernel_info &kernel) {
   return (resolved.call->T + kernel.chunk - 1) / kernel.chunk;
 }
@@ -37,6 +42,8 @@ PhaseSpace recur::runtime::arrangePhases(const Call &resolved, const recur_kerne
   for (int i = 0; i < kernel.left_count && i < abi::mostLeft; ++i) {
     const recur_left_info &left = kernel.left[i];
     space.leftOffsets[i] = int64_t(bytes);
+    if (isHanded(left, resolved))
+      continue;
     __int128 own = __int128(space.chunks) * resolved.heads * left.rows * countElements(left) * left.element_bytes;
     bytes += (own + 255) / 256 * 256;
   }
@@ -114,6 +121,13 @@ static void fillLeft(int64_t *words, const recur_launch_array &array, const Call
   words[abi::FirstStrideWord] = chunkElements;
 }
 
+/// Where it begins, if it is in the workspace or not.
+static char *findLeft(const recur_left_info &left, const Call &resolved, const PhaseSpace &space, char *inWorkspace) {
+  if (!isHanded(left, resolved))
+    return inWorkspace;
+  return static_cast<char *>(resolved.call->handed_values) + space.chunks * resolved.heads * left.handed_offset;
+}
+
 void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved,
                                const recur_kernel_info &kernel, const PhaseSpace &space, char *workspace) {
   int32_t left = array.number - resolved.argumentCount;
@@ -122,7 +136,8 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
   else if (!isInPhases(kernel))
     fillKept(words, resolved, left);
   else
-    fillLeft(words, array, resolved, kernel, space, kernel.left[left], workspace + space.leftOffsets[left]);
+    fillLeft(words, array, resolved, kernel, space, kernel.left[left],
+             findLeft(kernel.left[left], resolved, space, workspace + space.leftOffsets[left]));
 }
 
 void recur::runtime::fillInterval(int64_t *words, const recur_call &call) {
@@ -144,6 +159,6 @@ void recur::runtime::fillPool(int64_t *words, const Argument *state) {
 
 void recur::runtime::fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel,
                                const PhaseSpace &space, char *workspace) {
-  constexpr recur_left_info flag = {1, flagBytes, 0, {0, 0}};
+  constexpr recur_left_info flag = {1, flagBytes, 0, {0, 0}, 0, 0};
   fillLeft(words, {0, -1, 0, 0}, resolved, kernel, space, flag, workspace + space.flagsOffset);
 }

@@ -157,6 +157,9 @@ Sequence getSequence(const Call &call, int64_t index);
 inline bool handsOver(const Call &call) { return call.call->device == RECUR_CUDA && call.call->handed_states; }
 /// In so many rows; of the gradient's chunks.
 int64_t countHandedRows(const Call &call);
+/// Whether it also hands over what its launches leave to each other, which takes so many bytes.
+inline bool handsValues(const Call &call) { return handsOver(call) && call.call->handed_values; }
+int64_t countHandedBytes(const Call &call);
 
 /// How many states are kept of the sequences before this one.
 int64_t countKeptRows(const Call &call, int64_t sequences);

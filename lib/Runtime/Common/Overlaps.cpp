@@ -122,6 +122,22 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
   return RECUR_OK;
 }
 
+/// What launches hand over lies apart from all other arrays, for one call writes it.
+static recur_status checkHandedValues(const Call &resolved, const Argument &workspace) {
+  const char *name = resolved.recurrence->name;
+  if (!handsValues(resolved))
+    return RECUR_OK;
+  const Argument values = makeBlock(resolved.call->handed_values, countHandedBytes(resolved));
+  if (values.spanBytes && workspace.spanBytes && overlap(values, workspace))
+    return fail(RECUR_OVERLAP, "%s: 'handed_values' lies in the workspace", name);
+  for (int32_t i = 0; i < resolved.argumentCount + resolved.keptCount; ++i)
+    if (const Argument &argument = resolved.arguments[i];
+        values.spanBytes && argument.spanBytes && overlap(values, argument))
+      return fail(RECUR_OVERLAP, "%s: 'handed_values' shares memory with the %s '%s'", name, argument.getWord(),
+                  argument.info->name);
+  return RECUR_OK;
+}
+
 recur_status recur::runtime::checkOverlaps(const Call &resolved) {
   const char *name = resolved.recurrence->name;
   const Argument workspace = makeBlock(resolved.call->workspace, countWorkspaceBytes(resolved));
@@ -141,5 +157,7 @@ recur_status recur::runtime::checkOverlaps(const Call &resolved) {
                   written.info->name, other.getWord(), other.info->name);
     }
   }
+  if (recur_status status = checkHandedValues(resolved, workspace))
+    return status;
   return checkTables(resolved, workspace);
 }

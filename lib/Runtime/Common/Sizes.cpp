@@ -43,6 +43,8 @@ static recur_status checkSizes(const recur_recurrence *recurrence, const recur_c
   return RECUR_OK;
 }
 
+static constexpr uintptr_t handedAlignment = 16;
+
 /// Of states that one call hands over to the other.
 static recur_status checkHandedOver(const recur_recurrence *recurrence, const recur_call *call) {
   const char *name = recurrence->name;
@@ -60,6 +62,12 @@ static recur_status checkHandedOver(const recur_recurrence *recurrence, const re
     return fail(RECUR_NO_PLAN, "%s: the plan step hands no states over", name);
   if (hasPools(*call))
     return fail(RECUR_NO_PLAN, "%s: a call on pools hands no states over", name);
+  if (call->handed_values && !recurrence->gradient->handed_bytes)
+    return fail(RECUR_NO_PLAN,
+                "%s: it hands nothing but states over; recur_handed_bytes says 0, and handed_values must be null",
+                name);
+  if (reinterpret_cast<uintptr_t>(call->handed_values) % handedAlignment)
+    return fail(RECUR_BAD_POINTER, "%s: handed_values is not aligned to %d bytes", name, int(handedAlignment));
   return RECUR_OK;
 }
 
@@ -68,6 +76,9 @@ static recur_status checkKept(const recur_recurrence *recurrence, const recur_ca
   if (call->handed_states)
     if (recur_status status = checkHandedOver(recurrence, call))
       return status;
+  if (call->handed_values && !call->handed_states)
+    return fail(RECUR_NULL_POINTER, "%s: handed_values are handed over beside states alone, and handed_states is null",
+                name);
   if (call->kept_interval < 0)
     return fail(RECUR_BAD_SIZE, "%s: kept_interval is %lld; it must be at least 0", name,
                 (long long)call->kept_interval);
@@ -280,6 +291,18 @@ int64_t recur_handed_rows(const recur_recurrence *recurrence, const recur_call *
     return -1;
   const recur_gradient_info *gradient = resolved.recurrence->gradient;
   return gradient && gradient->handing_launches ? countHandedRows(resolved) : 0;
+}
+
+int64_t recur::runtime::countHandedBytes(const Call &call) {
+  return countHandedRows(call) * call.heads * call.recurrence->gradient->handed_bytes;
+}
+
+int64_t recur_handed_bytes(const recur_recurrence *recurrence, const recur_call *call) {
+  Call resolved;
+  if (resolveSizes(resolved, recurrence, call) != RECUR_OK)
+    return -1;
+  const recur_gradient_info *gradient = resolved.recurrence->gradient;
+  return gradient && gradient->handing_launches ? countHandedBytes(resolved) : 0;
 }
 
 int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *call) {

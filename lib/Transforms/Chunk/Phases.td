@@ -324,7 +324,8 @@ def UnscaledInputsPass : Pass<"chunk-unscaled-inputs", "::recur::chunk::ProgramO
     instead; if the row is scaled before it is written with a value, it scales the value. Then a phase that goes from
     chunk to chunk uses the input itself, and no other phase has to leave a scaled copy. The same is done for computed
     rows if an interaction without a decay of each channel uses them: the interaction uses the unscaled rows, so no
-    scaled copy is needed besides.
+    scaled copy is needed besides. If a constant scales rows of an array that an interaction is applied to transposed,
+    and nothing else uses the interaction, the pass scales the interaction.
 
     Before:
     ```mlir

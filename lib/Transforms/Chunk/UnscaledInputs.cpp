@@ -21,11 +21,14 @@ struct UnscaledInputsPass : recur::chunk::impl::UnscaledInputsPassBase<UnscaledI
         unscale(read);
       else if (auto advance = dyn_cast<AdvanceOp>(op))
         unscale(advance);
+      else if (auto apply = dyn_cast<ApplyTransposedOp>(op))
+        unscale(apply);
   }
 
 private:
   static void unscale(ReadOp read);
   static void unscale(AdvanceOp advance);
+  static void unscale(ApplyTransposedOp apply);
 };
 } // namespace
 
@@ -69,4 +72,17 @@ void UnscaledInputsPass::unscale(AdvanceOp advance) {
   Value scaled = MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{factor, values});
   advance.getKeysMutable().assign(input.rows);
   advance.getValuesMutable().assign(scaled);
+}
+
+/// A constant that all rows are scaled by goes to a matrix of the tokens that is applied to nothing else.
+void UnscaledInputsPass::unscale(ApplyTransposedOp apply) {
+  ScaledRows input = matchScaledRows(apply.getValues());
+  Value matrix = apply.getMatrix();
+  if (!input || !constantNumber(input.factor) || !areInArray(input.rows) || !matrix.hasOneUse() ||
+      !matrix.getDefiningOp<InteractionOp>())
+    return;
+  OpBuilder builder(apply);
+  Value scaled = MapOp::create(builder, apply.getLoc(), Function::Mul, ValueRange{input.factor, matrix});
+  apply.getMatrixMutable().assign(scaled);
+  apply.getValuesMutable().assign(input.rows);
 }

@@ -99,3 +99,29 @@ chunk.program @back {} chunk 8 backward {
   %S1 = chunk.advance %S, %x, %y : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
   chunk.next %S, %S1 : tensor<2x3xf32>
 }
+
+// -----
+
+// A constant that scales rows of an input which a matrix of the tokens is applied to scales that matrix, if nothing else takes it.
+// CHECK-LABEL: chunk.program @applied
+// CHECK: %[[A:.*]] = chunk.interaction %q, %k inclusive
+// CHECK: %[[M:.*]] = chunk.map mul %{{.*}}, %[[A]] : tensor<1xf32>, tensor<8x8xf32>
+// CHECK: chunk.apply_transposed %[[M]], %cotangent.o
+// CHECK: %[[X:.*]] = chunk.map mul %cotangent.p, %{{.*}} : tensor<8x2xf32>, tensor<1xf32>
+// CHECK: chunk.apply_transposed %{{.*}}, %[[X]]
+chunk.program @applied {} chunk 8 backward {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %d = chunk.input "cotangent.o" : tensor<8x2xf32>
+  %e = chunk.input "cotangent.p" : tensor<8x2xf32>
+  %s = chunk.constant 0.5 : tensor<1xf32>
+  %a = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+  %x = chunk.map mul %d, %s : tensor<8x2xf32>, tensor<1xf32>
+  %u = chunk.apply_transposed %a, %x : tensor<8x8xf32>, tensor<8x2xf32>
+  chunk.give "u" %u : tensor<8x2xf32>
+  %b = chunk.interaction %k, %q inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+  chunk.give "b" %b : tensor<8x8xf32>
+  %y = chunk.map mul %e, %s : tensor<8x2xf32>, tensor<1xf32>
+  %w = chunk.apply_transposed %b, %y : tensor<8x8xf32>, tensor<8x2xf32>
+  chunk.give "w" %w : tensor<8x2xf32>
+}

@@ -4,6 +4,7 @@
 #include "../Codegen/Judging.h"
 #include "Compile/CUDAKernel.h"
 #include "Compile/GradientPrograms.h"
+#include "Interpreter/ChunkRunner.h"
 #include "Interpreter/TilePhases.h"
 
 using namespace recur;
@@ -134,6 +135,69 @@ TEST_P(HandedTiles, AreTheStatesOfTheGradient) {
   for (const auto &[name, states] : again.states)
     EXPECT_LE(relativeRms(handed.states.at(name), states), 1e-9) << name;
 }
+
+/// The gradients by a plan that takes what is `offered` of what the call forward leaves.
+llvm::Expected<Results> runGradient(compile::GradientPrograms &programs, const PipelineOptions &options,
+                                    const Data &data, const Results &cotangents, interpreter::KeptArrays &kept,
+                                    llvm::ArrayRef<tile::LeftRows> offered, int64_t &taken) {
+  auto kernels = plan::Search(programs.gradient, options, plan::Form::AllInChain, offered).find();
+  if (!kernels)
+    return kernels.takeError();
+  taken = llvm::count_if(kernels->plan.left, [](const tile::LeftRows &left) { return left.isHanded; });
+  auto tiles = llvm::to_vector((*kernels->tiles).getOps<tile::KernelOp>());
+  Data with = interpreter::addCotangents(programs.program, data, cotangents, data.sizes.batch);
+  interpreter::TileOptions rounds;
+  rounds.rounds = true;
+  return interpreter::interpretPhases(tiles, *kernels->phases, interpreter::listKernelArrays(programs.gradient),
+                                      kept.chunk, with, rounds, &kept);
+}
+
+class HandedValues : public ::testing::TestWithParam<std::string> {};
+
+// With what launches of the call forward leave to each other, gradients have the bits that they have where the gradient
+// makes it again. Some gains are zero, by which the gradient divides.
+TEST_P(HandedValues, ChangeNoBitOfTheGradient) {
+  auto specification = openExample(RECUR_SOURCE_DIR "/examples/" + GetParam() + ".recur", {64, 64});
+  ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+  dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
+  PipelineOptions options;
+  options.target = *findTarget("sm_90a");
+  options.dataTypes = DataType::BF16;
+  options.chunk = 32;
+  auto programs = compile::makeGradientPrograms(recurrence, options);
+  ASSERT_TRUE(bool(programs)) << llvm::toString(programs.takeError());
+  chunk::ProgramOp handing = compile::makeHandingProgram(*programs);
+  auto drawn = check::makeJudgedData(recurrence, {1, 70, 2, 2}, 7);
+  ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
+  if (auto gains = drawn->data.inputs.find("beta"); gains != drawn->data.inputs.end())
+    for (size_t i = 3; i < gains->second.values.size(); i += 5)
+      gains->second.values[i] = 0;
+  auto kernels = plan::Search(handing, options).find();
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  auto tiles = llvm::to_vector((*kernels->tiles).getOps<tile::KernelOp>());
+  interpreter::KeptArrays kept{32, {}};
+  interpreter::TileOptions rounds;
+  rounds.rounds = true;
+  auto forward = interpreter::interpretPhases(tiles, *kernels->phases, interpreter::listKernelArrays(handing), 32,
+                                              drawn->data, rounds, &kept);
+  ASSERT_TRUE(bool(forward)) << llvm::toString(forward.takeError());
+  Results cotangents = drawn->want;
+  int64_t none = 0, taken = 0;
+  interpreter::KeptArrays other = kept;
+  auto want = runGradient(*programs, options, drawn->data, cotangents, other, {}, none);
+  auto got = runGradient(*programs, options, drawn->data, cotangents, kept, kernels->plan.left, taken);
+  ASSERT_TRUE(bool(want)) << llvm::toString(want.takeError());
+  ASSERT_TRUE(bool(got)) << llvm::toString(got.takeError());
+  EXPECT_EQ(none, 0);
+  EXPECT_GE(taken, 2) << "matrices of the tokens";
+  ASSERT_FALSE(want->outputs.empty());
+  for (const auto &[name, array] : want->outputs)
+    EXPECT_EQ(got->outputs.at(name).values, array.values) << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Some, HandedValues,
+                         ::testing::Values("gated_delta_net", "kda", "comba", "gla", "pgdn", "gated_delta_product"),
+                         [](const auto &info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Some, HandedTiles,
                          ::testing::Values("gated_delta_net", "kda", "gla", "linear_attention", "delta_net", "pgdn",

@@ -88,9 +88,9 @@ protected:
   recur_kernel_info runKernel = {nullptr, 192,     0, RECUR_PLAN_CHUNK, chunk,  nullptr, 0, 1,
                                  &run,    nullptr, 0, nullptr,          nullptr};
   int32_t carried[2] = {0, -1}, kept[1] = {0};
-  recur_gradient_info gradient = {nullptr, nullptr, 0,       carried, kept, 2, 1, chunk,         0,
-                                  nullptr, nullptr, nullptr, 0,       0,    0, 0, &statesKernel, &runKernel,
-                                  &sum,    nullptr, nullptr, nullptr};
+  recur_gradient_info gradient = {nullptr, nullptr, 0,       carried, kept,    2, 1, chunk,         0,
+                                  nullptr, nullptr, nullptr, 0,       0,       0, 0, &statesKernel, &runKernel,
+                                  &sum,    nullptr, nullptr, nullptr, nullptr, 0, 0};
   // A call forward that hands states over has them behind its arguments.
   recur_launch_array handingArrays[7] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0},
                                          {4, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
@@ -102,6 +102,30 @@ protected:
     gradient.kept_dtypes = bf16;
     gradient.handing_launches = &handingKernel;
     call.handed_states = handedStates;
+  }
+  // What its launches leave to each other: a matrix, numbers that are not handed over, and numbers that are, which
+  // lie first there. The gradient takes both, behind its twelve arguments and the kept state.
+  recur_left_info handingLeft[3] = {
+      {chunk, 2, 1, {chunk, 0}, chunk * 4, 1}, {chunk, 4, 0, {0, 0}, 0, 0}, {chunk, 4, 0, {0, 0}, 0, 1}};
+  recur_left_info takingLeft[2] = {handingLeft[0], handingLeft[2]};
+  recur_launch_array leavingArrays[3] = {{7, -1, 0, 0}, {8, -1, 0, 0}, {9, -1, 0, 0}};
+  recur_launch_array takingArrays[2] = {{runKept + 1, -1, 0, 0}, {runKept + 2, -1, 0, 0}};
+  recur_launch_info handingPair[2] = {
+      {"gdn_handing", 256, 1000, 0, 1, 1, leavingArrays, 3, 0, 0, 0, 0, 0, nullptr, 0},
+      {"gdn_handing_chain", 256, 1000, 0, 1, 0, handingArrays, 7, 0, 0, 0, 0, 0, nullptr, 0}};
+  recur_launch_info takingOne = {"gdn_taking", 256, 1000, 0, 1, 0, takingArrays, 2, 0, 0, 0, 0, 0, nullptr, 0};
+  recur_kernel_info takingKernel = {nullptr,    0,          0, RECUR_PLAN_CHUNK, chunk,  nullptr, 0, 1,
+                                    &takingOne, takingLeft, 2, nullptr,          nullptr};
+  void handValues() {
+    handingKernel.launches = handingPair;
+    handingKernel.launch_count = 2;
+    handingKernel.left = handingLeft;
+    handingKernel.left_count = 3;
+    gradient.taking_launches = &takingKernel;
+    gradient.handed_bytes = chunk * chunk * 2 + chunk * 4;
+  }
+  int64_t inForwardSpace(int64_t bytes) const {
+    return at(space.data() + (64 - reinterpret_cast<uintptr_t>(space.data()) % 64) % 64, bytes);
   }
   /// The call forward that the one backward goes with.
   recur_status callForward() {
@@ -367,6 +391,54 @@ TEST_F(Gradient, TakesWhatTheCallForwardHandsOver) {
   EXPECT_EQ(call.workspace_bytes, tiles + 64 + 2 * 300 * heads * keys * 2 + 64) << "which has none of them";
 }
 
+// What launches leave to each other lies in the caller's memory, where there is some, and else in the workspace.
+TEST_F(Gradient, TakesWhatLaunchesOfTheCallForwardLeave) {
+  handOver();
+  handValues();
+  constexpr int64_t matrix = int64_t(chunk) * chunk * 2, numbers = chunk * 4, bytes = matrix + numbers;
+  ASSERT_EQ(recur_handed_bytes(&recurrence, &call), 2 * 5 * heads * bytes);
+  alignas(64) static char values[2 * 5 * heads * bytes];
+  for (bool handsThem : {true, false}) {
+    call.handed_values = handsThem ? values : nullptr;
+    ASSERT_EQ(callForward(), RECUR_OK) << recur_message();
+    ASSERT_THAT(symbols(), ElementsAre("gdn_handing", "gdn_handing_chain"));
+    constexpr int64_t all = 2 * 5 * heads, head = 2 * 5;
+    int64_t there = handsThem ? at(values) : inForwardSpace(0), last = handsThem ? inForwardSpace(0) : 0;
+    std::vector<int64_t> ofMatrix = wordsOf(fakeCUDA.all[0], 0), ofNumbers = wordsOf(fakeCUDA.all[0], 2);
+    EXPECT_EQ(ofMatrix[0], handsThem ? there + all * numbers : there);
+    EXPECT_EQ(ofMatrix[3], head * chunk * chunk) << "from head to head";
+    EXPECT_EQ(ofNumbers[0], handsThem ? there : there + all * (matrix + 4 * chunk));
+    if (handsThem)
+      EXPECT_EQ(dataOf(fakeCUDA.all[0], 1), last) << "what is not handed over";
+    ASSERT_EQ(backward(), RECUR_OK) << recur_message();
+    if (!handsThem) {
+      ASSERT_THAT(symbols(), ElementsAre("gdn_gradient", "recur_sum", "recur_sum"));
+      continue;
+    }
+    ASSERT_THAT(symbols(), ElementsAre("gdn_taking", "recur_sum", "recur_sum"));
+    EXPECT_EQ(wordsOf(fakeCUDA.all[0], 0), ofMatrix);
+    EXPECT_EQ(wordsOf(fakeCUDA.all[0], 1), ofNumbers);
+  }
+}
+
+TEST_F(Gradient, RefusesValuesThatAreNotHandedOver) {
+  alignas(64) static char values[64];
+  call.handed_values = values;
+  EXPECT_EQ(backward(), RECUR_NULL_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: handed_values are handed over beside states alone, and handed_states is null");
+  handOver();
+  EXPECT_EQ(recur_handed_bytes(&recurrence, &call), -1);
+  EXPECT_STREQ(recur_message(),
+               "gdn: it hands nothing but states over; recur_handed_bytes says 0, and handed_values must be null");
+  handValues();
+  call.handed_values = values + 4;
+  EXPECT_EQ(callForward(), RECUR_BAD_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: handed_values is not aligned to 16 bytes");
+  call.handed_values = memory[cotangent];
+  EXPECT_EQ(callForward(), RECUR_OVERLAP);
+  EXPECT_STREQ(recur_message(), "gdn: 'handed_values' shares memory with the output 'o'");
+}
+
 /// Packed sequences go together, by offsets that the GPU alone knows.
 TEST_F(Gradient, TakesWhatIsHandedOverOfPackedSequences) {
   handOver();
@@ -507,7 +579,7 @@ TEST_F(Gradient, OfTransposedStatesSwapsTheSidesOfTheCallersAlone) {
 TEST_F(Gradient, InPhasesLeavesBehindTheArrays) {
   recur_launch_array first[2] = {{q, -1, 0, 0}, {runCount, -1, 0, 0}},
                      second[2] = {{runCount, -1, 0, 0}, {runQ, -1, 0, 0}};
-  recur_left_info left[1] = {{chunk, 4, 0, {0, 0}}};
+  recur_left_info left[1] = {{chunk, 4, 0, {0, 0}, 0, 0}};
   recur_launch_info phases[2] = {{"gdn_apart", 256, 1000, 0, 1, 1, first, 2, 0, 0, 0, 0, 0, nullptr, 0},
                                  {"gdn_back", 256, 1000, 0, 1, 0, second, 2, 0, 0, 0, 0, 0, nullptr, 0}};
   runKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, chunk, nullptr, 0, 2, phases, left, 1, nullptr, nullptr};

@@ -211,7 +211,7 @@ TEST_F(KeptStates, LieInTheGPUsMemory) {
 /// Summaries of segments have room for so many sequences together, and fewer at once are cut into more segments.
 TEST_F(KeptStates, HaveTheWorkspaceThatPiecesNeed) {
   recur_launch_array own[1] = {{0, -1, 0, 0}};
-  recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
+  recur_left_info left[1] = {{64, 4, 0, {0, 0}, 0, 0}};
   recur_launch_info phases[2] = {{"gdn_summaries", 256, 1000, 6400, 1, 0, own, 1, 0, 0, 1, 1, 1, nullptr, 0},
                                  {"gdn_chain", 256, 1000, 6400, 1, 0, own, 1, 0, 0, 0, 1, 0, nullptr, 0}};
   recur_kernel_info phased = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 1, nullptr, nullptr};

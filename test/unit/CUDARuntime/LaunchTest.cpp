@@ -76,7 +76,7 @@ protected:
   recur_launch_array lateArrays[4] = {{0, -1, 0, 0}, {3, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
   recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0, 0, 0, nullptr, 0},
                                  {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0, nullptr, 0}};
-  recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
+  recur_left_info left[2] = {{1, 2, 2, {6, 8}, 0, 0}, {64, 4, 0, {0, 0}, 0, 0}};
   recur_kernel_info phasedKernel = {nullptr, 0,    0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 2,
                                     phases,  left, 2, nullptr,          nullptr};
   recur_recurrence phased = {RECUR_ABI_VERSION, 90,         4,        1,       arrays,

@@ -48,7 +48,7 @@ protected:
       {"gdn_early", 128, 1024, 0, 1, 1, earlyArrays, 2, 3, 0, 2, 0, 0, "gdn_early", 0},
       {"gdn_chain", 256, 1000, 0, 2, 0, chainArrays, 2, 0, 1, 0, 0, 0, "gdn_chain_listed", 0}};
   recur_launch_info listing = {"gdn_early_listing", 1024, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr, 0};
-  recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
+  recur_left_info left[1] = {{64, 4, 0, {0, 0}, 0, 0}};
   recur_kernel_info kernels[2] = {
       {nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr, nullptr},
       {nullptr, 0, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 1, &listing, nullptr}};

@@ -27,7 +27,7 @@ protected:
   recur_launch_array secondArrays[2] = {{5, -1, 0, 0}, {4, 0, 3, 0}};
   recur_launch_info launchPair[2] = {{"gdn_early", 128, 1024, 0, 1, 1, firstArrays, 2, 3, 0, 2, 0, 0, nullptr, 0},
                                      {"gdn_chain", 256, 1000, 0, 2, 0, secondArrays, 2, 0, 1, 0, 0, 0, nullptr, 0}};
-  recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
+  recur_left_info left[1] = {{64, 4, 0, {0, 0}, 0, 0}};
   recur_kernel_info pairKernel = {nullptr,    0,    0, RECUR_PLAN_CHUNK, 64,     nullptr, 0, 2,
                                   launchPair, left, 1, nullptr,          nullptr};
   recur_recurrence pair = {RECUR_ABI_VERSION, 90,         4,        1,       arrays,
