@@ -42,6 +42,34 @@ tile.kernel @logarithms required 1 workspace 0 threads 128 shared 9216 {
       : !rows, !rows scales !rows into !dots work !columns
 }
 
+// Steps of float32 are bounded by one instruction each. The first of two parts of bf16 is cut off, for two steps by one
+// permutation of bytes, and no number is converted by itself: what is left of two steps is rounded as a pair. Both parts
+// are products with the triangle.
+// CHECK-LABEL: llvm.func @floatSteps
+// CHECK-NOT: nvvm.ldmatrix
+// CHECK: %[[FIRST:.*]] = llvm.call_intrinsic "llvm.nvvm.fmin.xorsign.abs.f"
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[FIRST]]
+// CHECK: %[[BITS:.*]] = llvm.bitcast %[[SCALED]] : f32 to i32
+// CHECK: %[[CUT:.*]] = arith.andi %[[BITS]]
+// CHECK: %[[UPPER:.*]] = llvm.bitcast %[[CUT]] : i32 to f32
+// CHECK: %[[REST:.*]] = arith.subf %[[SCALED]], %[[UPPER]]
+// CHECK: llvm.nvvm.fmin.xorsign.abs.f
+// CHECK: %[[OTHER:.*]] = llvm.bitcast %{{.*}} : f32 to i32
+// CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, $2, 0x7632;", "=r,r,r" %[[BITS]], %[[OTHER]]
+// CHECK: llvm.nvvm.ff2bf16x2.rn"(%{{.*}}, %[[REST]])
+// CHECK-NOT: f32 to bf16
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
+// CHECK: llvm.nvvm.ex2.approx
+tile.kernel @floatSteps required 1 workspace 0 threads 128 shared 10240 {
+^bb0(%x: !tile.tile<?x16xbf16, global>, %n: i64):
+  %a = tile.alloc at 0 : !rows
+  %steps = tile.alloc at 1536 : !tile.tile<32x16xf32, shared, [20, 1]>
+  %work = tile.alloc at 4096 : !columns
+  %c = tile.alloc at 5376 : !dots
+  tile.scaled_dots rounded %a, %a scales logarithms %steps into %c work %work rows %n block 32 points [1] of [0]
+      : !rows, !rows scales !tile.tile<32x16xf32, shared, [20, 1]> into !dots work !columns
+}
+
 // Rows of two ops whose columns are the same: these are scaled once, and nobody waits between the ops. In a block one
 // loop over channels has three products of each, and the inverse exponentials of eight numbers once.
 // CHECK-LABEL: llvm.func @together
