@@ -25,12 +25,22 @@ static bool maySmallerBeBetter(const GPUPlan &plan, chunk::ProgramOp program, co
   return isRounded && (plan.form > Form::OutputsInChain || (isSmall && plan.lacksPrecise));
 }
 
+/// Whether products under a scale of each channel sum up logarithms of float32, which are loaded one by one while
+/// others wait. A chunk of 64 loads those of 14 blocks of 16, and two chunks of 32 those of 8.
+static bool sumsFloatLogarithms(mlir::ModuleOp tiles) {
+  bool sums = false;
+  tiles.walk([&](tile::ScaledDotsOp dots) {
+    sums |= dots.getLogarithms() && tile::tileOf(dots.getScales()).getElementType().isF32();
+  });
+  return sums;
+}
+
 /// Whether a smaller chunk may take less time. A warpgroup's product has 64 rows, which a warp's units do without: they
 /// multiply for chunks of 32 as fast, of which more have room on a multiprocessor and wait for each other less.
-static bool maySmallerBeFaster(const GPUPlan &plan, chunk::ProgramOp program, const GPUProfile &gpu) {
+static bool maySmallerBeFaster(GPUKernels &kernels, chunk::ProgramOp program, const GPUProfile &gpu) {
   constexpr int64_t smallest = 32;
-  return !gpu.hasWarpgroupProducts && roundsFactors(program) && plan.isInPhases() &&
-         int64_t(program.getChunk()) > smallest;
+  return roundsFactors(program) && kernels.plan.isInPhases() && int64_t(program.getChunk()) > smallest &&
+         (!gpu.hasWarpgroupProducts || sumsFloatLogarithms(*kernels.tiles));
 }
 
 static Expected<TriedChunk> tryChunk(chunk::ProgramOp program, PipelineOptions pipeline) {
@@ -41,7 +51,7 @@ static Expected<TriedChunk> tryChunk(chunk::ProgramOp program, PipelineOptions p
     return kernels.takeError();
   const GPUProfile &gpu = *pipeline.target.gpu;
   bool mayBeBetter = maySmallerBeBetter(kernels->plan, program, gpu),
-       mayBeFaster = maySmallerBeFaster(kernels->plan, program, gpu);
+       mayBeFaster = maySmallerBeFaster(*kernels, program, gpu);
   return TriedChunk{*pipeline.chunk, std::move(*kernels), search.getVerdicts().vec(), mayBeBetter, mayBeFaster};
 }
 

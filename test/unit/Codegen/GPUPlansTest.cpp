@@ -42,9 +42,10 @@ TEST_P(GPUPlans, AreWhatTheInterpreterSays) {
     expectWhatTheInterpreterSays(DataType::F32, {20, 12}, {"tile", "tile plain"});
 }
 
-/// Interactions of 32 tokens leave room for more CTAs than those of 64; mamba2's are in its chain.
+/// Interactions of 32 tokens leave room for more CTAs than those of 64; mamba2's are in its chain. On Hopper they are
+/// for gates of float32, of each channel.
 TEST(GPUChunks, AreSmallerWhereWarpsMultiplyAndMoreHaveRoom) {
-  auto findChunk = [](llvm::StringRef example, llvm::StringRef target) -> int64_t {
+  auto findChunk = [](llvm::StringRef example, llvm::StringRef target, bool hasFloatGates = false) -> int64_t {
     for (const std::string &path : test::listExamples()) {
       if (!llvm::StringRef(path).ends_with(("/" + example + ".recur").str()))
         continue;
@@ -53,6 +54,8 @@ TEST(GPUChunks, AreSmallerWhereWarpsMultiplyAndMoreHaveRoom) {
       PipelineOptions pipeline;
       pipeline.target = *findTarget(target);
       pipeline.dataTypes = DataType::BF16;
+      if (hasFloatGates)
+        pipeline.dataTypes.named["g"] = DataType::F32;
       auto choice = compile::chooseChunk((*specification)->getRecurrences().front(), pipeline);
       EXPECT_TRUE(bool(choice)) << llvm::toString(choice.takeError());
       return choice->chunk;
@@ -63,6 +66,9 @@ TEST(GPUChunks, AreSmallerWhereWarpsMultiplyAndMoreHaveRoom) {
   EXPECT_EQ(findChunk("kda", "sm_90a"), 64);
   EXPECT_EQ(findChunk("delta_net", "sm_80"), 32);
   EXPECT_EQ(findChunk("mamba2", "sm_80"), 64);
+  EXPECT_EQ(findChunk("gla", "sm_90a"), 64);
+  EXPECT_EQ(findChunk("gla", "sm_90a", /*hasFloatGates=*/true), 32);
+  EXPECT_EQ(findChunk("comba", "sm_90a", /*hasFloatGates=*/true), 64);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GPUPlans, ::testing::ValuesIn(test::listNumberedExamples()), test::nameOfNumbered);
