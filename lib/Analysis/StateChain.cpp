@@ -645,7 +645,7 @@ std::optional<StateChain> ChainFinder::find() {
   if (!isWhole)
     return std::nullopt;
   findHalves();
-  orderSteps(chain);
+  orderSteps(chain, !kernel->hasAttr(addsRestsAttribute));
   if (!place() || !chooseThreads())
     return std::nullopt;
   chain.readsAhead = !kernel->hasAttr(readsLateAttribute) && chain.hasRoomToReadAhead();

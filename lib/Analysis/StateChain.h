@@ -10,6 +10,9 @@ namespace recur::analysis {
 
 /// Of a kernel whose chain has no registers to read ahead, though it was estimated to have.
 inline constexpr llvm::StringLiteral readsLateAttribute = "tile.reads_late";
+/// Of a kernel whose chain has no registers for steps that are done again: it adds what rounding left where it is
+/// found.
+inline constexpr llvm::StringLiteral addsRestsAttribute = "tile.adds_rests";
 
 /// What such a kernel does in a chunk, and where its tiles lie in shared memory when it is done by four roles: a
 /// warpgroup that has the state, warps that load, one that says what has come, and warps that store; where a chunk's
@@ -151,6 +154,8 @@ struct StateChain {
   llvm::SmallVector<Step> steps;
   llvm::SmallVector<Stored> stored;
   llvm::SmallVector<Action> order;
+  /// The action behind which the whole chunk is done again where f16 lacks digits of the state.
+  std::optional<unsigned> doneAgain = {};
   int64_t keys = 0; // columns of the state
   /// What passes over a product's sums take besides is read before the product begins, and once, for which registers
   /// have room.
@@ -168,7 +173,9 @@ struct StateChain {
 std::optional<StateChain> findStateChain(tile::KernelOp kernel);
 
 /// Chooses in which order the steps are done: what the next chunk waits for first, and the rest while products of that
-/// run. Nothing else runs when a guarded product ends, for then threads may have to do it again.
-void orderSteps(StateChain &chain);
+/// run. Nothing else runs when a guarded product ends, for then threads may have to do it again. What rounding to f16
+/// left out of products that read the state is added by doing the chunk again, if it may be and there is such a product
+/// behind them all.
+void orderSteps(StateChain &chain, bool mayDoAgain);
 
 } // namespace recur::analysis

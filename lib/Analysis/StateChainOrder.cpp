@@ -25,11 +25,16 @@ bool Step::takes(unsigned value) const {
   });
 }
 
+static bool readsHalves(const StateChain &chain, const Step &step) {
+  return step.kind == StepKind::Read && chain.roundsToHalves(step);
+}
+
 namespace {
 
 class Orderer {
 public:
-  explicit Orderer(StateChain &chain) : chain(chain), states(chain.steps.size(), State::Waiting) {}
+  Orderer(StateChain &chain, bool doesAgain)
+      : chain(chain), doesAgain(doesAgain), states(chain.steps.size(), State::Waiting) {}
   void run();
 
 private:
@@ -43,15 +48,18 @@ private:
   void settleOldest();
   /// Settles the oldest; and the others as well where something is added to it, while which nothing may run.
   void settle();
-  bool readsHalves(unsigned step) const {
-    return chain.steps[step].kind == StepKind::Read && chain.roundsToHalves(chain.steps[step]);
+  bool readsHalves(unsigned step) const { return ::readsHalves(chain, chain.steps[step]); }
+  /// Something is added to the product once it has ended.
+  bool isAddedTo(unsigned step) const {
+    return chain.roundsToHalves(chain.steps[step]) && !(doesAgain && readsHalves(step));
   }
   /// Whether the product may run beside the one that does. Beside one that reads the state in f16 only those may that
   /// are finished with it: others would have registers for as long.
-  bool mayJoin(unsigned step) const { return !readsHalves(running.back()) || readsHalves(step); }
+  bool mayJoin(unsigned step) const { return doesAgain || !readsHalves(running.back()) || readsHalves(step); }
   bool mayBegin() const { return running.empty() || !chain.steps[running.back()].isGuarded(); }
 
   StateChain &chain;
+  bool doesAgain; // what reads the state in f16 is done again, and nothing is added to it before
   std::vector<State> states;
   std::vector<llvm::SmallVector<unsigned>> needs;
   std::deque<unsigned> running;
@@ -123,9 +131,9 @@ void Orderer::settleOldest() {
 }
 
 void Orderer::settle() {
-  bool isAddedTo = chain.roundsToHalves(chain.steps[running.front()]);
+  bool endsAll = isAddedTo(running.front());
   settleOldest();
-  while (isAddedTo && !running.empty())
+  while (endsAll && !running.empty())
     settleOldest();
 }
 
@@ -160,4 +168,33 @@ void Orderer::run() {
   }
 }
 
-void recur::analysis::orderSteps(StateChain &chain) { Orderer(chain).run(); }
+/// The guarded product up to which all is done again where f16 lacks digits of the state: it ends when nothing else
+/// runs, and behind all that reads the state in f16, before anything is stored and before the state changes.
+static std::optional<unsigned> findDoneAgain(const StateChain &chain) {
+  llvm::SmallDenseSet<unsigned> settled;
+  for (auto [index, action] : llvm::enumerate(chain.order)) {
+    const Step &step = chain.steps[action.step];
+    if (step.kind == StepKind::Store || step.kind == StepKind::Advance)
+      return std::nullopt;
+    if (action.kind != Action::Settle)
+      continue;
+    settled.insert(action.step);
+    bool isBehindAll = llvm::all_of(llvm::enumerate(chain.steps), [&](const auto &other) {
+      return !readsHalves(chain, other.value()) || settled.contains(unsigned(other.index()));
+    });
+    if (step.isGuarded() && action.running == 0 && isBehindAll)
+      return unsigned(index);
+  }
+  return std::nullopt;
+}
+
+void recur::analysis::orderSteps(StateChain &chain, bool mayDoAgain) {
+  bool readsInHalves = llvm::any_of(chain.steps, [&](const Step &step) { return readsHalves(chain, step); });
+  if (mayDoAgain && readsInHalves && chain.interactions.empty()) {
+    Orderer(chain, /*doesAgain=*/true).run();
+    if ((chain.doneAgain = findDoneAgain(chain)))
+      return;
+    chain.order.clear();
+  }
+  Orderer(chain, /*doesAgain=*/false).run();
+}

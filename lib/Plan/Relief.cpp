@@ -18,6 +18,8 @@ static Change makeChange(StringRef symbol, StringRef does) {
   return {(symbol + " " + does).str(), (symbol + " " + does).str()};
 }
 
+static constexpr StringLiteral readsLateText = " reads late what it adds to products";
+
 /// Lets each chain that spills read what passes over sums take besides only when these sums are there.
 static Changes readLate(mlir::ModuleOp tiles, ArrayRef<Complaint> complaints) {
   Changes changes;
@@ -29,7 +31,24 @@ static Changes readLate(mlir::ModuleOp tiles, ArrayRef<Complaint> complaints) {
     if (!chain || !chain->readsAhead)
       continue;
     kernel->setAttr(analysis::readsLateAttribute, mlir::UnitAttr::get(kernel.getContext()));
-    changes.push_back(makeChange(kernel.getSymName(), "reads late what it adds to products"));
+    changes.push_back({(kernel.getSymName() + readsLateText).str(), (kernel.getSymName() + readsLateText).str()});
+  }
+  return changes;
+}
+
+/// Lets each chain add what rounding to f16 left where it is found, and do no chunk again.
+static Changes addRests(mlir::ModuleOp tiles, ArrayRef<Complaint> complaints) {
+  Changes changes;
+  for (auto kernel : tiles.getOps<tile::KernelOp>()) {
+    std::optional<analysis::StateChain> chain =
+        isOf(kernel, complaints) ? analysis::findStateChain(kernel) : std::nullopt;
+    if (!chain || !chain->doneAgain)
+      continue;
+    kernel->setAttr(analysis::addsRestsAttribute, mlir::UnitAttr::get(kernel.getContext()));
+    kernel->removeAttr(analysis::readsLateAttribute);
+    // It reads ahead again.
+    changes.push_back(
+        {(kernel.getSymName() + readsLateText).str(), (kernel.getSymName() + " does no chunk again").str()});
   }
   return changes;
 }
@@ -94,6 +113,8 @@ static Changes thinOut(GPUKernels &kernels, const GPUProfile &gpu, ArrayRef<Comp
 
 Changes plan::relieve(GPUKernels &kernels, const GPUProfile &gpu, ArrayRef<Complaint> complaints) {
   Changes changes = readLate(*kernels.tiles, complaints);
+  if (changes.empty())
+    changes = addRests(*kernels.tiles, complaints);
   if (changes.empty())
     changes = convertHalves(*kernels.tiles, complaints);
   if (changes.empty())

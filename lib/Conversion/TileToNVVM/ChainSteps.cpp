@@ -6,7 +6,9 @@
 // are no numbers the rows that see nothing of them would become none either. Such a product is done again, with zeros
 // for what is no number, and the rows that see it become none by themselves.
 //
-// Rows of f16 that stay so meet the state and values rounded to f16 (HalfFactors.h).
+// Rows of f16 that stay so meet the state and values rounded to f16 (HalfFactors.h). Where a guarded product ends
+// behind all that reads the state, the whole chunk is done again from there where f16 lacks digits of the state: nobody
+// waits or branches between what reads the state and what is made of it.
 //
 // A precise product takes values of f32 as a left factor of tf32, and the matrix's columns lie exchanged for that
 // (dialects/Tile/FragmentLayout.h).
@@ -38,8 +40,9 @@ private:
   /// What is known of a value or of what a load brought: its numbers, and two of them in a register each.
   struct Known {
     SmallVector<Value> numbers, packed, halves;
-    Value lacksDigits; // whether f16 does, of the warp's; null of data, and where nobody has asked
+    Value lacksDigits; // whether f16 does, of the lane's rows; null of data, and where nobody has asked
   };
+  void take(size_t index);
   void begin(unsigned number);
   void settle(const Action &action);
   void map(const Step &step);
@@ -78,11 +81,18 @@ private:
   FactorKind kindOf(const Step &step) const { return chain.takesHalves(step) ? FactorKind::F16 : FactorKind::BF16; }
   /// What a product of f16 multiplies.
   Known &halvesOf(const Step &step);
-  /// Of a product of f16 that has begun: a vote takes as long as several of its instructions.
+  /// Of a product of f16 that has begun, for sums of sizes take as long as several of its instructions.
   void askForDigits(const Step &step);
   /// Adds what rounding left out of products of f16, once no product runs.
   void finish(const Action &action);
   void addRests();
+  /// The product behind which the chunk is done again where it has to be.
+  bool isDoneAgain(const Step &step) const {
+    return chain.doneAgain && chain.order[*chain.doneAgain].step == unsigned(&step - chain.steps.data());
+  }
+  bool readsAhead() const { return chain.readsAhead && !isAgain; }
+  SmallVector<Value> doAgain(size_t next);
+  SmallVector<Value> emitFrom(size_t index);
 
   const StateChain::Load &loadOf(const Operand &operand) { return chain.loads[operand.number]; }
   Value pointerTo(Value address) {
@@ -118,7 +128,8 @@ private:
     Value isBad;
   };
   llvm::DenseMap<unsigned, Guarded> guarded; // by the value that is made
-  bool isKept = false;
+  bool isRead = false, isKept = false;
+  bool isAgain = false; // steps are done again, one behind another
 };
 
 } // namespace
@@ -226,7 +237,7 @@ SmallVector<Value> StepsCode::loadRowNumbers(const Operand &operand, int64_t cou
   if (operand.kind == Operand::Constant)
     return SmallVector<Value>(count / 2, t.number(operand.constant));
   SmallVector<Value> &known = numbers[operand.number];
-  if (known.empty() || !chain.readsAhead) // else they would be kept from pass to pass
+  if (known.empty() || !readsAhead()) // else they would be kept from pass to pass
     known = loadNumbers(loadOf(operand), count / SumsLayout::unitColumns);
   return known;
 }
@@ -362,9 +373,12 @@ void StepsCode::askForDigits(const Step &step) {
   if (!chain.roundsToHalves(step))
     return;
   Known &left = halvesOf(step);
-  if (!left.lacksDigits)
-    left.lacksDigits =
-        code.anyOfWarp(lackDigits(t, step.kind == StepKind::Read ? state : numbersOf(step.operands.front())));
+  bool isRead = step.kind == StepKind::Read;
+  if (!left.lacksDigits) {
+    left.lacksDigits = lackDigits(t, isRead ? state : numbersOf(step.operands.front()));
+    if (!isRead || !chain.doneAgain || isAgain) // else the warpgroup votes
+      left.lacksDigits = code.anyOfWarp(left.lacksDigits);
+  }
 }
 
 void StepsCode::begin(unsigned number) {
@@ -378,7 +392,7 @@ void StepsCode::begin(unsigned number) {
     askForDigits(step);
     return;
   }
-  if (chain.readsAhead)
+  if (readsAhead())
     fetchFor(*step.value);
   SmallVector<Value> start;
   if (step.plus) {
@@ -395,14 +409,21 @@ void StepsCode::begin(unsigned number) {
   // A vote takes as long as three of the product's instructions, and is had while they run; but not of a product that
   // goes on from another's sums, with which that was slower.
   // Products of tf32 leave zeros out, so that the first row does not show what is no number.
-  bool showsBad = step.plus && !chain.tf32;
-  Value isBad = showsBad ? Value() : code.anyOfWarpgroup(code.isAnyInfinite(left, step.isPrecise() || chain.tf32));
+  bool showsBad = step.plus && !chain.tf32, isFirst = isDoneAgain(step) && !isAgain;
+  Value isBad;
+  if (!showsBad || isFirst) {
+    isBad = code.isAnyInfinite(left, step.isPrecise() || chain.tf32);
+    if (isFirst)
+      isBad = arith::OrIOp::create(t.builder, t.loc, isBad, ofState.lacksDigits);
+    isBad = code.anyOfWarpgroup(isBad);
+  }
   guarded[*step.value] = {start, isBad};
 }
 
 void StepsCode::finish(const Action &action) {
   const Step &step = chain.steps[action.step];
-  if (chain.roundsToHalves(step))
+  bool isLeft = step.kind == StepKind::Read && chain.doneAgain && !isAgain;
+  if (chain.roundsToHalves(step) && !isLeft)
     unfinished.push_back(&step);
   if (action.running == 0)
     addRests();
@@ -418,7 +439,7 @@ void StepsCode::settle(const Action &action) {
   Known &value = values[*step.value];
   value.numbers = ended(value.numbers, action.running);
   finish(action);
-  if (step.isGuarded())
+  if (step.isGuarded() && (isAgain || !isDoneAgain(step))) // else the chunk is done again
     value.numbers = guard(step, value.numbers);
 }
 
@@ -525,7 +546,11 @@ void StepsCode::map(const Step &step) {
       number = t.select(t.below(tokenOf(i), count), number, t.number(0));
     result.numbers.push_back(number);
   }
-  if (!chain.values[*step.value].isRounded)
+  // A product of f16 has more digits of a value than bf16, where registers have room for its numbers until it ends.
+  bool meetsHalves = chain.doneAgain && llvm::any_of(chain.steps, [&](const Step &other) {
+                       return chain.takesHalves(other) && other.takes(*step.value);
+                     });
+  if (!chain.values[*step.value].isRounded || meetsHalves)
     return;
   result.packed = pack(result.numbers);
   result.numbers.clear();
@@ -567,6 +592,23 @@ void StepsCode::keepState() {
   });
 }
 
+/// Does the chunk again where it has to be, or goes on, and gives the state. Of the warpgroup's products none runs, and
+/// all of its threads take the same way. Both ways end with the chunk: they share no registers but the state's.
+SmallVector<Value> StepsCode::doAgain(size_t next) {
+  unsigned last = chain.order[*chain.doneAgain].step;
+  auto choice = scf::IfOp::create(t.builder, t.loc, ValueRange(state).getTypes(),
+                                  guarded[*chain.steps[last].value].isBad, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(choice.thenBlock());
+  StepsCode again(t, chain, around, state);
+  again.isAgain = again.isKept = true;
+  again.rounded = rounded;
+  scf::YieldOp::create(t.builder, t.loc, again.emitFrom(0));
+  t.builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(t.builder, t.loc, emitFrom(next));
+  return llvm::to_vector_of<Value>(choice.getResults());
+}
+
 /// Whether the state's numbers are first changed, or looked at, while a product runs that this chunk has begun.
 bool StepsCode::takesStateBesideProducts() const {
   bool isRunning = false;
@@ -582,12 +624,43 @@ bool StepsCode::takesStateBesideProducts() const {
   return false;
 }
 
+void StepsCode::take(size_t index) {
+  const Action &action = chain.order[index];
+  const Step &step = chain.steps[action.step];
+  switch (action.kind) {
+  case Action::Begin:
+    begin(action.step);
+    if (isAgain)
+      settle({Action::Settle, action.step});
+    break;
+  case Action::Settle:
+    if (!isAgain)
+      settle(action);
+    break;
+  case Action::Do:
+    step.kind == StepKind::Map ? map(step) : store(step);
+    break;
+  }
+}
+
+SmallVector<Value> StepsCode::emitFrom(size_t index) {
+  for (; index < chain.order.size(); ++index) {
+    take(index);
+    // The state is left while the first product runs.
+    if (chain.order[index].kind == Action::Begin && chain.keepsRounded() && isRead && !std::exchange(isKept, true))
+      keepState();
+    if (index == chain.doneAgain && !isAgain)
+      return doAgain(index + 1);
+  }
+  return state;
+}
+
 SmallVector<Value> StepsCode::emit() {
   // The chunk before has waited for its products, but ptxas does not see that past the beginning of a loop that it
   // takes for divergent, and would wait where the state is changed, for this chunk's products as well.
   if (!chain.tf32 && takesStateBesideProducts())
     state = code.settle(state, 0);
-  bool isRead = false, isReadRounded = false;
+  bool isReadRounded = false;
   for (const Step &step : chain.steps)
     if (step.kind == StepKind::Read) {
       isRead = true;
@@ -601,24 +674,7 @@ SmallVector<Value> StepsCode::emit() {
   if (!isRead && chain.keepsRounded())
     keepState(); // whose rounded numbers nothing else needs
   around.waitForLoads();
-  for (const Action &action : chain.order) {
-    const Step &step = chain.steps[action.step];
-    switch (action.kind) {
-    case Action::Begin:
-      begin(action.step);
-      // The state is left while the first product runs.
-      if (chain.keepsRounded() && isRead && !std::exchange(isKept, true))
-        keepState();
-      break;
-    case Action::Settle:
-      settle(action);
-      break;
-    case Action::Do:
-      step.kind == StepKind::Map ? map(step) : store(step);
-      break;
-    }
-  }
-  return state;
+  return emitFrom(0);
 }
 
 SmallVector<Value> nvvm::emitChainSteps(TeamCode &team, const StateChain &chain, const ChainSurroundings &around,

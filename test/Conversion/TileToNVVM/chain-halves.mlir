@@ -1,5 +1,6 @@
 // RUN: recur-opt %s --chunk-choose-factors=f16 --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=TILES
 // RUN: recur-opt %s --chunk-choose-factors=f16 --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+// RUN: recur-opt %s --chunk-choose-factors=f16 --convert-chunk-to-tile="threads=256" | sed 's/^\( *tile.kernel @delta .*\) {$/\1 attributes {tile.adds_rests} {/' | recur-opt --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=RESTS
 
 // The plan has rows of f16 as bf16, and what goes back to the caller is rounded to f16 once. The state begins and ends
 // as bf16, and is f32 between.
@@ -56,24 +57,40 @@ chunk.program @halves {} chunk 16 {
   chunk.output "o" %o stored f16 : tensor<16x64xf32>
 }
 
-// Of two products that read the state in f16 both are finished before anything else begins, by one decision of each
-// warp. Values may have few digits in f16 as well: the chain asks while they advance the state, and adds to it what
-// rounding left when no product runs any more. Matrices of the tokens meet values of bf16.
+// Two products read the state in f16, and what the first gives goes on while the second runs: nobody adds anything, or
+// branches. Sizes are summed up meanwhile, and the vote of the guarded product asks for them as well.
 // CHECK-LABEL: llvm.func @delta
 // CHECK-COUNT-8: cvt.rn.satfinite.f16x2.f32
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
-// CHECK: vote.any.sync
+// CHECK-COUNT-16: math.absf
 // CHECK-NOT: wgmma.wait_group
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
 // CHECK: wgmma.wait_group.sync.aligned 1;
-// CHECK-NOT: scf.if
-// CHECK: wgmma.wait_group.sync.aligned 0;
-// CHECK: scf.if %{{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
-// CHECK-COUNT-8: nvvm.mma.sync
 // CHECK: arith.subf
+// CHECK-NOT: scf.if
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
 // CHECK: bar.red.or.pred
+// CHECK: wgmma.wait_group.sync.aligned 1;
+// CHECK-NOT: scf.if
 // CHECK: wgmma.wait_group.sync.aligned 0;
+// Where f16 lacks digits of the state, or something is no number, the chunk is done again from its beginning: each product
+// ends before another begins, and what rounding left is added to it by each warp that has any.
+// CHECK: scf.if %{{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK: vote.any.sync
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: scf.if
+// CHECK-COUNT-4: nvvm.mma.sync
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: scf.if
+// CHECK-COUNT-4: nvvm.mma.sync
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
+// CHECK: stmatrix
+// CHECK: } else {
+// Else values advance the state, of which f16 may lack digits as well: the chain asks meanwhile, and adds to the state
+// what rounding left when no product runs any more. Matrices of the tokens meet values of bf16.
 // CHECK: cvt.rn.satfinite.f16x2.f32
 // CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
 // CHECK: vote.any.sync
@@ -83,6 +100,26 @@ chunk.program @halves {} chunk 16 {
 // CHECK: wgmma.wait_group.sync.aligned 0;
 // CHECK: scf.if %{{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
 // CHECK-COUNT-4: nvvm.mma.sync
+// CHECK: stmatrix
+
+// A chain that has no registers for that finishes both products that read the state before anything else begins, by one
+// decision of each warp.
+// RESTS-LABEL: llvm.func @delta
+// RESTS-COUNT-8: cvt.rn.satfinite.f16x2.f32
+// RESTS: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// RESTS: vote.any.sync
+// RESTS-NOT: wgmma.wait_group
+// RESTS: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// RESTS: wgmma.wait_group.sync.aligned 1;
+// RESTS-NOT: scf.if
+// RESTS: wgmma.wait_group.sync.aligned 0;
+// RESTS: scf.if %{{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// RESTS-COUNT-8: nvvm.mma.sync
+// RESTS: arith.subf
+// RESTS: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// RESTS: bar.red.or.pred
+// RESTS: wgmma.wait_group.sync.aligned 0;
+// RESTS: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
 chunk.program @delta {} chunk 16 {
   %q = chunk.input "q" stored f16 : tensor<16x32xf32>
   %k = chunk.input "k" stored f16 : tensor<16x32xf32>
