@@ -267,17 +267,21 @@ void KernelLowering::finishBefore(Operation *op) {
   }
 }
 
-/// The loads that the body begins with, of arrays that nothing in it writes: as many as registers can hold.
+/// The loads that the body begins with, of arrays that nothing in it writes: as many as registers can hold. A copy does
+/// not start before a branch in front of it whose tiles lie in the same place.
 std::vector<KernelLowering::Ahead> KernelLowering::findLoadsAhead(Block &body, bool areFree) {
   llvm::DenseSet<Value> written;
   body.walk([&](StoreOp store) { written.insert(store.getArray()); });
   std::vector<Ahead> found;
+  SmallVector<Operation *> branches;
   size_t accesses = 0;
   for (Operation &inner : body) {
     auto load = dyn_cast<LoadOp>(inner);
     if (!load) {
       if (isa<TileDialect>(inner.getDialect()) && !isa<ViewOp>(inner))
         break;
+      if (inner.getNumRegions())
+        branches.push_back(&inner);
       continue;
     }
     Value tile = load.getTile();
@@ -287,7 +291,8 @@ std::vector<KernelLowering::Ahead> KernelLowering::findLoadsAhead(Block &body, b
       continue;
     Ahead one{load, AheadLoad(team, arrays.lookup(load.getArray()), placeAhead(load), areFree), accesses, 0, 0};
     one.count = one.load.countRegisters();
-    if (!one.load.canStart() || accesses + one.count > mostAccessesAhead)
+    bool isTaken = llvm::any_of(branches, [&](Operation *branch) { return touches(branch, load); });
+    if (!one.load.canStart() || accesses + one.count > mostAccessesAhead || (one.load.goesToTile() && isTaken))
       continue;
     one.load.begin(team);
     accesses += one.count;
