@@ -79,3 +79,64 @@ tile.kernel @running required 0 workspace 0 threads 64 shared 4096 {
     tile.yield %next, %next : f32, f32
   }
 }
+
+// A team asks for a copy behind a branch in front of it, but for one that goes where the branch has a tile.
+// CHECK-LABEL: llvm.func @branch
+// CHECK: nvvm.cp.async.shared.global
+// CHECK-NOT: nvvm.cp.async.shared.global
+// CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+// CHECK: llvm.return
+// CHECK-LABEL: llvm.func @apart
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+// CHECK-NOT: nvvm.cp.async.shared.global
+// CHECK: llvm.return
+tile.kernel @branch required 1 workspace 0 threads 128 shared 4096 teams 3 {
+^bb0(%x: !tile.tile<?x16xbf16, global>, %y: !tile.tile<?x16xbf16, global>, %r: !tile.tile<?x16xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : index
+  %size = arith.constant 16 : index
+  %none = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n = arith.constant 16 : i64
+  %all = arith.index_cast %tokens : i64 to index
+  %a = tile.alloc at 0 : !tile.tile<16x16xbf16, shared, [24, 1]>
+  %b = tile.alloc at 1024 : !tile.tile<16x16xbf16, shared, [24, 1]>
+  %s = tile.alloc at 1024 : !tile.tile<1x16xf32, shared, [20, 1]>
+  %c = tile.alloc at 2048 : !tile.tile<16x16xf32, shared, [20, 1]>
+  scf.parallel (%first) = (%zero) to (%all) step (%size) {
+    %i = arith.index_cast %first : index to i64
+    tile.load %x[%i] rows %n into %a : !tile.tile<?x16xbf16, global> into !tile.tile<16x16xbf16, shared, [24, 1]>
+    %is_first = arith.cmpi eq, %i, %none : i64
+    scf.if %is_first {
+      tile.load %r[%none] rows %one into %s : !tile.tile<?x16xf32, global> into !tile.tile<1x16xf32, shared, [20, 1]>
+      tile.store %s rows %one to %r[%one] : !tile.tile<1x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
+    }
+    tile.load %y[%i] rows %n into %b : !tile.tile<?x16xbf16, global> into !tile.tile<16x16xbf16, shared, [24, 1]>
+    tile.product %a, right_transposed %b into %c rows %n inner %n : !tile.tile<16x16xbf16, shared, [24, 1]>, !tile.tile<16x16xbf16, shared, [24, 1]> into !tile.tile<16x16xf32, shared, [20, 1]>
+  }
+}
+tile.kernel @apart required 1 workspace 0 threads 128 shared 4096 teams 3 {
+^bb0(%x: !tile.tile<?x16xbf16, global>, %y: !tile.tile<?x16xbf16, global>, %r: !tile.tile<?x16xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : index
+  %size = arith.constant 16 : index
+  %none = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n = arith.constant 16 : i64
+  %all = arith.index_cast %tokens : i64 to index
+  %a = tile.alloc at 0 : !tile.tile<16x16xbf16, shared, [24, 1]>
+  %b = tile.alloc at 1024 : !tile.tile<16x16xbf16, shared, [24, 1]>
+  %s = tile.alloc at 3584 : !tile.tile<1x16xf32, shared, [20, 1]>
+  %c = tile.alloc at 2048 : !tile.tile<16x16xf32, shared, [20, 1]>
+  scf.parallel (%first) = (%zero) to (%all) step (%size) {
+    %i = arith.index_cast %first : index to i64
+    tile.load %x[%i] rows %n into %a : !tile.tile<?x16xbf16, global> into !tile.tile<16x16xbf16, shared, [24, 1]>
+    %is_first = arith.cmpi eq, %i, %none : i64
+    scf.if %is_first {
+      tile.load %r[%none] rows %one into %s : !tile.tile<?x16xf32, global> into !tile.tile<1x16xf32, shared, [20, 1]>
+      tile.store %s rows %one to %r[%one] : !tile.tile<1x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
+    }
+    tile.load %y[%i] rows %n into %b : !tile.tile<?x16xbf16, global> into !tile.tile<16x16xbf16, shared, [24, 1]>
+    tile.product %a, right_transposed %b into %c rows %n inner %n : !tile.tile<16x16xbf16, shared, [24, 1]>, !tile.tile<16x16xbf16, shared, [24, 1]> into !tile.tile<16x16xf32, shared, [20, 1]>
+  }
+}

@@ -173,9 +173,10 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
     }
   }
   // With a state of 256 keys ptxas has too few registers for outputs in the chain, which is known only once it says so.
-  if (GetParam().getName() == "cosformer_bf16_128") {
+  std::string name = GetParam().getName();
+  if (name == "cosformer_bf16_128" || name == "rotary_retention_bf16_128") {
     ASSERT_EQ(kernels->notes.size(), 1u);
-    EXPECT_EQ(kernels->notes.front().find("'cosformer_chunk' makes its outputs in a phase of their own: ptxas"), 0u);
+    EXPECT_THAT(kernels->notes.front(), HasSubstr("_chunk' makes its outputs in a phase of their own: ptxas"));
   } else {
     EXPECT_TRUE(kernels->notes.empty()) << llvm::join(kernels->notes, "; ");
   }
