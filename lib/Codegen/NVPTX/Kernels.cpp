@@ -54,6 +54,9 @@ std::vector<KernelIR> codegen::splitKernels(const Module &module) {
       if (variable.use_empty())
         variable.eraseFromParent();
     rename(*own, kernel.getName(), anyName);
+    // What all kernels call is declared in the order in which the first of them called it.
+    own->getFunctionList().sort(
+        [](const Function &first, const Function &second) { return first.getName() < second.getName(); });
     kernels.push_back({kernel.getName().str(), writeBitcode(*own)});
   }
   return kernels;

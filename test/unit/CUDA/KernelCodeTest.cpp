@@ -40,10 +40,10 @@ define ptx_kernel void @other(ptr addrspace(1) %to) {
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 )";
 
-std::vector<codegen::KernelIR> split() {
+std::vector<codegen::KernelIR> split(const std::string &text = kernels) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic error;
-  std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(kernels, error, context);
+  std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
   EXPECT_TRUE(module) << error.getMessage().str();
   return codegen::splitKernels(*module);
 }
@@ -55,6 +55,21 @@ TEST(KernelCode, KernelsThatDoTheSameAreEqual) {
   EXPECT_EQ(all[2].symbol, "other");
   EXPECT_EQ(all[0].bitcode, all[1].bitcode);
   EXPECT_NE(all[0].bitcode, all[2].bitcode);
+}
+
+/// Lowering declares what kernels call in the order of the first calls, which may be those of other kernels.
+TEST(KernelCode, TheOrderOfDeclarationsIsNoDifference) {
+  std::string kernel = R"(
+define ptx_kernel void @kda(ptr addrspace(1) %to) {
+  %lane = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %head = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %sum = add i32 %lane, %head
+  store i32 %sum, ptr addrspace(1) %to
+  ret void
+})";
+  std::string lane = "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n";
+  std::string head = "declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n";
+  EXPECT_EQ(split(lane + head + kernel).front().bitcode, split(head + lane + kernel).front().bitcode);
 }
 
 TEST(KernelCode, IsMadeOnceForAllThatAreEqual) {
