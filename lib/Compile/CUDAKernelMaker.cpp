@@ -305,13 +305,16 @@ Expected<bool> CUDAKernelMaker::avoid(Made &kernel, ArrayRef<Fault> faults) {
 }
 
 /// How many bytes of a thread a launch may keep in memory and its plan all the same. Every other plan of such a GPU
-/// would spill as well. A second CTA of a gradient hides more than a few numbers cost among thousands of instructions.
+/// would spill as well. A few numbers cost a gradient less, among its thousands of instructions, than it would lose a
+/// second CTA, or a plain plan the chunk that it asks for ahead.
 int64_t CUDAKernelMaker::countAllowedSpills(const Made &kernel, StringRef symbol) const {
   constexpr int64_t few = 32;
   if (kernel.spilling.contains(symbol))
     return pipeline.target.gpu->spilledBytes;
   auto tiles = kernel.kernels.tiles.get().lookupSymbol<tile::KernelOp>(symbol);
-  return tiles && kernel.isOnly && !tiles.getTeams() && analysis::getOccupancy(tiles) == 2 ? few : 0;
+  if (!tiles || !kernel.isOnly || tiles.getTeams())
+    return 0;
+  return analysis::getOccupancy(tiles) == 2 || !kernel.getPlan().isInPhases() ? few : 0;
 }
 
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
