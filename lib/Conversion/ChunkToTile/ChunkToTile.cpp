@@ -461,11 +461,32 @@ static bool hasChannels(chunk::InteractionOp op) {
   return op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1;
 }
 
+/// Whether data of f16 that are read number by number may have tiles of their own. In a chain they have not: it takes
+/// rows of f16 as they are, by tiles of the type of factors.
+static bool readsHalves(chunk::ProgramOp program) {
+  return program.getShortFactors() && llvm::any_of(program.getInputs(), [](chunk::InputOp input) {
+           return input.getStored() && input.getStored()->isF16();
+         });
+}
+
 /// Makes the kernel; where its chunks are apart, in the form of which most CTAs have room on a multiprocessor.
 static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, PlanMachine machine, StringRef symbol) {
+  machine.readsHalves = program.getStates().empty();
   FailureOr<KernelOp> best = Planner(program, builder, machine).plan(symbol);
-  if (failed(best) || !machine.isCTA() || !program.getStates().empty())
+  if (failed(best) || !machine.isCTA())
     return best;
+  if (!machine.readsHalves && readsHalves(program) && !analysis::findStateChain(*best)) {
+    machine.readsHalves = true;
+    FailureOr<KernelOp> made = Planner(program, builder, machine).plan(symbol);
+    if (failed(made))
+      return failure();
+    if (made->getWorkspace() > best->getWorkspace())
+      std::swap(*made, *best);
+    best->erase();
+    best = made;
+  }
+  if (!program.getStates().empty())
+    return success();
   PlanMachine ofBest = machine;
   auto tryOther = [&](PlanMachine other, bool PlanMachine::*form,
                       llvm::function_ref<bool(KernelOp)> isBetter) -> LogicalResult {

@@ -77,7 +77,7 @@ void Planner::plan(chunk::CumulativeDecayOp op) {
     return;
   if (Value total = findTotal(op))
     return set(op, total);
-  Value steps = machine.isCTA() ? getElements(op.getDecay()) : get(op.getDecay());
+  Value steps = machine.isCTA() ? getFactorElements(op.getDecay()) : get(op.getDecay());
   bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
   bool flat = tileOf(steps).getRank() == 1, isReverse = op.getRange() == chunk::DecayRange::After;
   bool exclusive = op.getRange() == chunk::DecayRange::Before || op.getRange() == chunk::DecayRange::After;
@@ -338,11 +338,11 @@ bool Planner::planRoundedChannels(chunk::InteractionOp op) {
   SmallVector<chunk::InteractionOp> all{op};
   if (machine.dotsTogether && !op.getLinear())
     llvm::append_range(all, findDotsTogether(op));
-  Value columns = getElements(op.getColumns()), steps = getElements(op.getDecay()), count;
+  Value columns = getFactorElements(op.getColumns()), steps = getFactorElements(op.getDecay()), count;
   SmallVector<std::pair<Value, Value>> rowsAndDots;
   for (chunk::InteractionOp one : all) {
     planned.insert(one);
-    Value rows = getElements(one.getRows()), result = make(one);
+    Value rows = getFactorElements(one.getRows()), result = make(one);
     if (!count)
       count = rowsOf(result);
     fill(result, 0, count);
@@ -363,8 +363,8 @@ bool Planner::planRoundedChannels(chunk::InteractionOp op) {
 void Planner::planChannels(chunk::InteractionOp op, Value factors) {
   // Data of bf16 stay so, and between blocks what is made of them is rounded to it again.
   bool isRounded = machine.isCTA() && factorType && !program.getExact();
-  Value rows = isRounded ? getElements(op.getRows()) : get(op.getRows()),
-        columns = isRounded ? getElements(op.getColumns()) : get(op.getColumns()), result = make(op);
+  Value rows = isRounded ? getFactorElements(op.getRows()) : get(op.getRows()),
+        columns = isRounded ? getFactorElements(op.getColumns()) : get(op.getColumns()), result = make(op);
   int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
           chunk = tileOf(factors).getSize(0);
   int64_t channels = tileOf(rows).getSize(1);

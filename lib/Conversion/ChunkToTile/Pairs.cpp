@@ -136,17 +136,28 @@ Value Planner::rounded(Value value) {
   return shared.rounded[value] = tile;
 }
 
+/// Whether the operand is read number by number, and is not a factor of a product.
+static bool isReadByElements(const OpOperand &use) {
+  auto map = dyn_cast<chunk::MapOp>(use.getOwner());
+  return isa<chunk::ScanOp>(use.getOwner()) ||
+         (map && (chunk::isElementwise(map.getFunction()) || map.getFunction() == chunk::Function::Dot ||
+                  map.getFunction() == chunk::Function::Sum));
+}
+
+bool Planner::liesAsHalf(Value value) const {
+  auto input = value.getDefiningOp<chunk::InputOp>();
+  return machine.isCTA() && factorType && !inTokenLoop && input && isShort(input) && input.getStored()->isF16() &&
+         !tiles.contains(value);
+}
+
 bool Planner::staysHalf(Value value) {
-  auto isHalf = [&](Value data) {
-    auto input = data.getDefiningOp<chunk::InputOp>();
-    return input && isShort(input) && input.getStored()->isF16() && !tiles.contains(data);
-  };
-  return machine.isCTA() && !inTokenLoop && isHalf(value) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+  return liesAsHalf(value) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
            auto interaction = dyn_cast<chunk::InteractionOp>(use.getOwner());
-           bool hasChannels =
-               interaction && interaction.getDecay() && chunk::tensorOf(interaction.getDecay()).getRank() > 1;
-           return interaction && use.getOperandNumber() < 2 && !hasChannels && takesPairs(interaction) &&
-                  isHalf(interaction.getRows()) && isHalf(interaction.getColumns());
+           if (!interaction)
+             return machine.readsHalves && isReadByElements(use);
+           bool hasChannels = interaction.getDecay() && chunk::tensorOf(interaction.getDecay()).getRank() > 1;
+           return use.getOperandNumber() < 2 && !hasChannels && takesPairs(interaction) &&
+                  liesAsHalf(interaction.getRows()) && liesAsHalf(interaction.getColumns());
          });
 }
 
@@ -210,6 +221,18 @@ Value Planner::makeRounded(Value value) {
 }
 
 Value Planner::getElements(Value value) {
+  // In phases whose chunks are apart, a second tile would take the room of other chunks.
+  auto isOwn = [&](Value data) {
+    return machine.readsHalves && liesAsHalf(data) && (!program.getStates().empty() || staysHalf(data));
+  };
+  if (isOwn(value) && chunk::tensorOf(value).getRank() == 2)
+    return half(value);
+  if (Value whole = findInterleavedInput(value); whole && isOwn(whole) && !tiles.contains(value))
+    return flatten(half(whole));
+  return getFactorElements(value);
+}
+
+Value Planner::getFactorElements(Value value) {
   auto left = value.getDefiningOp<chunk::TakeOp>();
   bool isData =
       machine.isCTA() && factorType && !inTokenLoop && !tiles.contains(value) &&

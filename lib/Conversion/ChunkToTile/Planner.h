@@ -86,6 +86,7 @@ struct PlanMachine {
   bool solvesSystems = false; // each of the program's conjugate gradients is one op, and nothing else cancels
   bool dotsTogether = false;  // interactions of the same writes under decays of each channel, one behind the other
   bool scansFirst = false;    // running decays of what was loaded, all at a chunk's beginning
+  bool readsHalves = false;   // data of f16 that are read number by number have tiles of f16
   bool isCTA() const { return threads > 0; }
 };
 
@@ -326,6 +327,8 @@ private:
   mlir::Value makeResult(mlir::Value value) { return isFactorOnly(value) ? makeRounded(value) : make(value); }
   /// Data as they came, where they are read number by number.
   mlir::Value getElements(mlir::Value value);
+  /// The same where matrix units take what is made of them: data of f16 are rounded to the type of factors.
+  mlir::Value getFactorElements(mlir::Value value);
   bool isReadRoundedAlone(chunk::TakeOp op);
   /// Whether a state that was kept, or left by a phase, is loaded rounded: products read it, or passes that sum it up.
   bool isLoadedRounded(mlir::Value state);
@@ -345,8 +348,9 @@ private:
   /// Whether rows that a CTA's products take are two factors of bf16, and the second: what rounding left of the first.
   bool isInTwoParts(mlir::Value rows) const { return machine.isCTA() && structure.isPrecise(rows); }
   mlir::Value roundedOff(mlir::Value rows);
-  /// Whether nothing but interactions with such data takes the value, which lies in memory as f16: then products take
-  /// it as it is, exactly.
+  /// Whether a CTA has the value, an input of f16, from memory alone.
+  bool liesAsHalf(mlir::Value value) const;
+  /// Whether the only products that take it are interactions with such data: then they take it as it is, exactly.
   bool staysHalf(mlir::Value value);
   mlir::Value half(mlir::Value value);
   /// The input that has a row for each step of a token, where the value is all these rows.
