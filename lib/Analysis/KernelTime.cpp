@@ -71,7 +71,7 @@ static double countTileBytes(Value tile) {
 
 /// A warp multiplies blocks of about 32 by 32, and reads the factors of each.
 void TimeEstimate::demandOf(ProductOp op, Demand &demand) const {
-  constexpr double block = 32, innerStep = 16, productLatency = 33;
+  constexpr double block = 32, innerStep = 16;
   double rows = double(tileOf(op.getResult()).getSize(0)), columns = double(tileOf(op.getResult()).getSize(1));
   double inner = double(tileOf(op.getLeft()).getSize(op.getTransposed() ? 0 : 1));
   double part = op.getLeftTriangle() || op.getResultTriangle() ? 0.6 : 1; // blocks on the diagonal are whole
@@ -85,13 +85,13 @@ void TimeEstimate::demandOf(ProductOp op, Demand &demand) const {
                        countTileBytes(op.getResult()) + countTileBytes(op.getPlus());
   demand.arithmetic = countElements(op.getResult()) * (op.getPlus() ? 3 : 1);
   demand.steps = std::ceil(part * inner / innerStep);
-  demand.stepLatency = productLatency;
+  demand.stepLatency = rates.stepLatency;
 }
 
 /// Warps have 16 channels each. A block of rows goes from loads over two products and a power to stores. A scan of the
 /// sums of the one before it adds what it gives to that.
 void TimeEstimate::demandOfBlocks(ScanOp op, unsigned steps, Demand &demand) const {
-  constexpr double block = ScaledDotsOp::unitIndices, warpThreads = 32, stepLatency = 200;
+  constexpr double block = ScaledDotsOp::unitIndices, warpThreads = 32;
   // Instructions of a block, by machine code: of the sums, and of the rows that are given for each other input.
   constexpr double ofSums = 24, given = 26, ofInput = 20;
   auto before = dyn_cast_or_null<ScanOp>(op->getPrevNode());
@@ -103,7 +103,7 @@ void TimeEstimate::demandOfBlocks(ScanOp op, unsigned steps, Demand &demand) con
     instructions += given + ofInput * double(op.getInputs().size() - 1);
   demand.arithmetic = warpThreads * blocks * groups * instructions;
   demand.steps = isNext ? 1 : blocks * std::ceil(groups / (threads / warpThreads));
-  demand.stepLatency = stepLatency;
+  demand.stepLatency = rates.blockLatency;
 }
 
 void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
@@ -125,7 +125,7 @@ void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
 /// of halves. A step of 16 channels goes from loads over two products and a power to a third product. An op with the
 /// columns of the one before it adds its rows to that.
 void TimeEstimate::demandOfRounded(ScaledDotsOp op, Demand &demand) const {
-  constexpr double block = ScaledDotsOp::unitIndices, warpThreads = 32, stepLatency = 250;
+  constexpr double block = ScaledDotsOp::unitIndices, warpThreads = 32;
   // Instructions of a step, by machine code: a block of the diagonal, of columns and of rows.
   struct Instructions {
     double diagonal, columns, rows;
@@ -147,7 +147,7 @@ void TimeEstimate::demandOfRounded(ScaledDotsOp op, Demand &demand) const {
     once += 2 * countTileBytes(op.getWork());
   }
   demand.sharedBytes = often * (1 + sizes) + once;
-  demand.stepLatency = stepLatency;
+  demand.stepLatency = rates.scaledLatency;
   demand.steps = steps * pairs * std::ceil((blocks + sides) / warps) * (isNext ? nextStep : 1);
   if (!isNext) // two warps share the channels of a block of columns
     demand.steps += steps * std::ceil(2 * sides * writes / warps) / 2;
@@ -192,7 +192,7 @@ Demand TimeEstimate::demandOf(Operation *op) const {
         demand.stepLatency = rates.rowLatency;
       })
       .Case([&](ConjugateGradientsOp op) {
-        constexpr double ofMatrix = 3, ofKeys = 2, perNumber = 20, productLatency = 110;
+        constexpr double ofMatrix = 3, ofKeys = 2, perNumber = 20;
         double rows = double(tileOf(op.getResult()).getSize(0)), channels = double(tileOf(op.getResult()).getSize(1)),
                times = double(op.getIterations());
         demand.products16 = times * rows * channels * (ofMatrix * channels + 2 * ofKeys * rows);
@@ -201,7 +201,7 @@ Demand TimeEstimate::demandOf(Operation *op) const {
         demand.globalBytes = channels * channels * double(sizeof(float)) + 2 * rows * channels * 2;
         constexpr double dependent = 3; // products of a step, one behind another
         demand.steps = times * dependent;
-        demand.stepLatency = productLatency;
+        demand.stepLatency = rates.unitLatency;
       })
       .Case<ScaledDotsOp, ScaledSumsOp>([&](auto op) {
         if (auto dots = dyn_cast<ScaledDotsOp>(*op); dots && dots.getRounded())
@@ -291,7 +291,6 @@ double recur::analysis::estimateChunk(const KernelTime &time, int64_t neighbours
 
 double recur::analysis::estimateChain(const StateChain &chain, const KernelTime &time) {
   MultiprocessorRates rates = chain.gpu->getRates();
-  constexpr double productLatency = 110, overhead = 400; // of a chunk: barriers, addresses, and what is stored
   constexpr int64_t enoughStages = 3;
   double waits = double(
       llvm::count_if(chain.steps, [](const StateChain::Step &step) { return step.isProduct() && step.isCritical; }));
@@ -301,8 +300,8 @@ double recur::analysis::estimateChain(const StateChain &chain, const KernelTime 
     llvm::append_range(beside, interaction.maps);
   }
   KernelTime prepared = TimeEstimate(rates, double(chain.interactionThreads())).run(beside);
-  double computed =
-      time.products - prepared.products + time.arithmetic - prepared.arithmetic + waits * productLatency + overhead;
+  double computed = time.products - prepared.products + time.arithmetic - prepared.arithmetic +
+                    waits * rates.unitLatency + rates.chainOverhead;
   double loaded = rates.globalLatency + double(chain.stageBytes + chain.numberBytes) / rates.chainBytes;
   return chain.stages < enoughStages ? std::max(computed, loaded) : computed;
 }

@@ -28,16 +28,12 @@ int64_t countInstructions(mlir::Region &body);
 KernelTime estimateTime(tile::KernelOp kernel);
 
 /// A multiprocessor's cycles for a chunk where so many CTAs or teams share it, each with chunks of its own. They hide
-/// each other's waits but for those for device memory, of which stores count half, as measured rounds of teams say:
-/// 5400 cycles of gated_delta_net and 5100 estimated, of delta_net 5300 and 4100, comba 6400 and 6600, pgdn 7400 and
-/// 7400, gated_delta_product 7400 and 7200, kda 14900 and 13100, pkda 9000 and 8500, gla 12300 and 12300, dplr 39800
-/// and 38300.
+/// each other's waits but for those for device memory, of which stores count half, as measured rounds of teams say
+/// (test/unit/Plan/measured.txt).
 double estimateChunk(const KernelTime &time, int64_t neighbours);
 /// A CTA's cycles for a chunk where a warpgroup has the state in registers: what it computes is not hidden by its
 /// products, and it waits for each of those that the next chunk waits for. With two stages a chunk's loads begin when
-/// the chunk before the last is done, and take a chunk's time at least. Of the same first three 2400 and 2600, 2200 and
-/// 2300, 1700 and 1500; kda 3100 and 3000, gla 1600 and 1500, dplr 3700 and 3900, rwkv7 3800 and 3900, pgdn 3200 and
-/// 3300.
+/// the chunk before the last is done, and take a chunk's time at least.
 double estimateChain(const StateChain &chain, const KernelTime &time);
 
 } // namespace recur::analysis

@@ -9,8 +9,8 @@
 
 namespace recur {
 
-/// What a multiprocessor does in a cycle, and how many cycles what does next to nothing takes. Those of latencies and
-/// of device memory are fitted to measured kernels of sm_90a.
+/// What a multiprocessor does in a cycle, and how many cycles what does next to nothing takes: all that estimates of
+/// time know of a GPU. Latencies and device memory are fitted to measured kernels of sm_90a.
 struct MultiprocessorRates {
   double products16 = 2048;   // multiplications of factors of 16 bits
   double products32 = 340;    // of f32, by three of tf32
@@ -21,6 +21,11 @@ struct MultiprocessorRates {
   double latency = 120;       // of an op: a barrier, and the way from shared memory and back
   double globalLatency = 900; // of the first byte
   double rowLatency = 30;     // of a row that needs the one before
+  double stepLatency = 33;    // of 16 inner indices of a warp's product, which need the 16 before
+  double unitLatency = 110;   // of a product that others wait for, from its begin to its sums
+  double blockLatency = 200;  // of a block of running sums: loads, two products and a power
+  double scaledLatency = 250; // of 16 channels of rows that decay by channel: the same, and a third product
+  double chainOverhead = 400; // of a chain's chunk: barriers, addresses, and what is stored
 };
 
 /// A GPU that one can buy, by NVIDIA's public tables (docs/gpus.md names them).

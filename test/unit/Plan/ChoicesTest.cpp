@@ -1,5 +1,6 @@
 // Which candidate each recurrence of examples/ gets. A change of the search that is meant to change plans changes the
-// file too: RECUR_UPDATE_EXPECTED=1 writes it anew.
+// file too: RECUR_UPDATE_EXPECTED=1 writes it anew. What their launches were measured to take is near what the search
+// takes them for.
 #include "Finding.h"
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +11,7 @@ using namespace recur;
 namespace {
 
 const char *const expectedPath = RECUR_SOURCE_DIR "/test/unit/Plan/choices.txt";
+const char *const measuredPath = RECUR_SOURCE_DIR "/test/unit/Plan/measured.txt";
 
 struct Choice {
   std::string path;
@@ -33,6 +35,36 @@ std::vector<Choice> listChoices() {
   return all;
 }
 
+/// Cycles by `NAME chain` and `NAME teams`.
+std::map<std::string, double> readMeasured() {
+  std::map<std::string, double> measured;
+  std::ifstream file(measuredPath);
+  for (std::string line; std::getline(file, line);)
+    if (auto [key, cycles] = llvm::StringRef(line).rsplit(' '); !key.starts_with("#"))
+      EXPECT_FALSE(cycles.getAsDouble(measured[key.str()])) << line;
+  return measured;
+}
+
+/// Estimates are off by a third at most. Plans are chosen by less, among kernels that are alike.
+void expectMeasuredCycles(const std::string &name, const plan::GPUKernels &kernels) {
+  static const std::map<std::string, double> measured = readMeasured();
+  EXPECT_FALSE(measured.empty());
+  auto expectNear = [&](const char *what, double estimate) {
+    auto found = measured.find(name + " " + what);
+    if (found == measured.end())
+      return;
+    EXPECT_LE(estimate, 4.0 / 3 * found->second) << found->first;
+    EXPECT_GE(estimate, 3.0 / 4 * found->second) << found->first;
+  };
+  for (auto [launch, time, kernel] :
+       llvm::zip(kernels.plan.launches, kernels.plan.times, kernels.tiles.get().getOps<tile::KernelOp>())) {
+    if (launch.teams)
+      expectNear("teams", analysis::estimateChunk(time, launch.teams));
+    if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel); chain && !launch.bounds)
+      expectNear("chain", analysis::estimateChain(*chain, time));
+  }
+}
+
 std::string findChoice(const Choice &choice) {
   auto specification = openExample(choice.path, {128, 128});
   if (!specification)
@@ -41,6 +73,8 @@ std::string findChoice(const Choice &choice) {
       compile::chooseChunk((*specification)->getRecurrences().front(), test::makeOptions(choice.target, choice.type));
   if (!found)
     return llvm::toString(found.takeError());
+  if (choice.target == "sm_90a" && choice.type == DataType::BF16)
+    expectMeasuredCycles(std::filesystem::path(choice.path).stem(), found->kernels);
   std::string text = std::to_string(found->chunk) + " tokens, " + plan::getName(found->kernels.plan.form).str();
   for (const tile::Launch &launch : found->kernels.plan.launches)
     text += "; " + launch.symbol + " " + std::to_string(launch.threads) + (launch.teams ? " teams" : "");
