@@ -145,30 +145,40 @@ static bool isReadByElements(const OpOperand &use) {
 }
 
 bool Planner::liesAsHalf(Value value) const {
-  auto input = value.getDefiningOp<chunk::InputOp>();
+  Value whole = findInterleavedInput(value);
+  auto input = (whole ? whole : value).getDefiningOp<chunk::InputOp>();
   return machine.isCTA() && factorType && !inTokenLoop && input && isShort(input) && input.getStored()->isF16() &&
-         !tiles.contains(value);
+         !tiles.contains(input) && !tiles.contains(value);
 }
 
 bool Planner::staysHalf(Value value) {
-  return liesAsHalf(value) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
-           auto interaction = dyn_cast<chunk::InteractionOp>(use.getOwner());
-           if (!interaction)
-             return machine.readsHalves && isReadByElements(use);
-           bool hasChannels = interaction.getDecay() && chunk::tensorOf(interaction.getDecay()).getRank() > 1;
-           return use.getOperandNumber() < 2 && !hasChannels && takesPairs(interaction) &&
-                  liesAsHalf(interaction.getRows()) && liesAsHalf(interaction.getColumns());
-         });
+  if (Value whole = findInterleavedInput(value))
+    return machine.readsHalves && staysHalf(whole);
+  auto mayStay = [&](auto &mayStay, Value rows) -> bool {
+    return llvm::all_of(rows.getUses(), [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      if (auto interaction = dyn_cast<chunk::InteractionOp>(user)) {
+        bool hasChannels = interaction.getDecay() && chunk::tensorOf(interaction.getDecay()).getRank() > 1;
+        return use.getOperandNumber() < 2 && !hasChannels && takesPairs(interaction) &&
+               liesAsHalf(interaction.getRows()) && liesAsHalf(interaction.getColumns());
+      }
+      auto all = dyn_cast<chunk::InterleaveOp>(user);
+      if (isa<chunk::ExtractOp>(user) || (all && findWhole(all) == value))
+        return machine.readsHalves && mayStay(mayStay, user->getResult(0));
+      return machine.readsHalves && isReadByElements(use);
+    });
+  };
+  return liesAsHalf(value) && mayStay(mayStay, value);
 }
 
 Value Planner::half(Value value) {
-  Value &known = shared.halves[value];
-  if (!known) {
-    Value tile = alloc(chunk::tensorOf(value).getShape(), builder.getF16Type());
-    load(value, tile);
-    known = tile;
-  }
-  return known;
+  if (Value known = shared.halves.lookup(value))
+    return known;
+  if (Value whole = findInterleavedInput(value))
+    return shared.halves[value] = flatten(half(whole));
+  Value tile = alloc(chunk::tensorOf(value).getShape(), builder.getF16Type());
+  load(value, tile);
+  return shared.halves[value] = tile;
 }
 
 Value Planner::roundedOff(Value rows) {
@@ -222,14 +232,9 @@ Value Planner::makeRounded(Value value) {
 
 Value Planner::getElements(Value value) {
   // In phases whose chunks are apart, a second tile would take the room of other chunks.
-  auto isOwn = [&](Value data) {
-    return machine.readsHalves && liesAsHalf(data) && (!program.getStates().empty() || staysHalf(data));
-  };
-  if (isOwn(value) && chunk::tensorOf(value).getRank() == 2)
-    return half(value);
-  if (Value whole = findInterleavedInput(value); whole && isOwn(whole) && !tiles.contains(value))
-    return flatten(half(whole));
-  return getFactorElements(value);
+  bool isOwn = machine.readsHalves && liesAsHalf(value) && chunk::tensorOf(value).getRank() == 2 &&
+               (!program.getStates().empty() || staysHalf(value));
+  return isOwn ? half(value) : getFactorElements(value);
 }
 
 Value Planner::getFactorElements(Value value) {

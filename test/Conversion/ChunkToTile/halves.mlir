@@ -51,3 +51,17 @@ chunk.program @preconditioned {} chunk 64 {
   chunk.next %A, %last : tensor<64xf32>
   chunk.next %S, %next : tensor<64x64xf32>
 }
+
+// Rows of the steps of a token lie one below another.
+// CHECK-LABEL: tile.kernel @steps
+// CHECK: tile.load %arg0{{.*}} into <64x2x64xf16, shared
+// CHECK-NOT: tile.load
+// CHECK: tile.product %[[ROWS:.*]], right_transposed %[[ROWS]] into {{.*}} : <128x64xf16, shared, [72, 1]>, <128x64xf16, shared, [72, 1]> into
+chunk.program @steps {} chunk 64 {
+  %k = chunk.input "k" : tensor<64x2x64xf32>
+  %first = chunk.extract %k[0] : tensor<64x2x64xf32>
+  %second = chunk.extract %k[1] : tensor<64x2x64xf32>
+  %rows = chunk.interleave %first, %second : tensor<64x64xf32>, tensor<64x64xf32>
+  %A = chunk.interaction %rows, %rows points [0, 1] of [0, 1] : tensor<128x64xf32>, tensor<128x64xf32>
+  chunk.give "A" rounded %A : tensor<128x128xf32>
+}
