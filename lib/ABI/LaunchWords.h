@@ -220,6 +220,6 @@ constexpr int countTeamBytes(int arrays) { return 2 * arrayPlaceBytes * arrays +
 inline constexpr double little = 0x1p-25;
 
 /// The most arrays that a launch has, and that launches leave to each other.
-inline constexpr int mostLaunchArrays = 128, mostLeft = 64;
+inline constexpr int mostLaunchArrays = 128, mostLeft = 128;
 
 } // namespace recur::abi

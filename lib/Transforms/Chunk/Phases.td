@@ -70,13 +70,15 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
 }
 
 def TrailStatesPass : Pass<"chunk-trail-states", "::mlir::ModuleOp"> {
-  let summary = "find the cotangents that scans carry back behind the rest of the program";
+  let summary = "find the cotangents that scans and delays carry back behind the rest of the program";
   let description = [{
     In the program of a gradient, the cotangent of a state that leads (`chunk-lead-states`) trails: one scan carries it from the
-    last token to the first, and no other state needs it, but sums and such that trail as well. The program leaves what each
-    chunk adds to the cotangent and what it scales it with. Behind the program come two: `_carry` goes from the last chunk to the first with that
+    last token to the first, or a delay from each token to the one before, and no other state needs it, but sums and such that trail as
+    well. The program leaves what each chunk adds to the cotangent and what it scales it with; a delay leaves nothing of it. Delays that follow
+    one another trail one behind the other, since a sequence may end with fewer tokens than they reach over. Behind the program come two: `_carry` goes from the last chunk to the first with that
     alone, and leaves each chunk the cotangent that it ends with. `_behind`, whose chunks are apart, finishes the outputs and sums that the
-    cotangent enters. What `_behind` needs besides, it makes again of arrays by elementwise functions, scans and decays; the rest it takes.
+    cotangent enters. What `_behind` needs besides, it makes again of arrays by elementwise functions, scans and decays; the rest it takes. Of
+    rows that delays and weights make of one row, it takes that one.
 
     Before:
     ```mlir

@@ -1,5 +1,6 @@
-// Cotangents that a scan carries from the last token to the first and that no other cotangent needs: where each chunk
-// ends with them is found behind the rest, and what they become of is finished behind that.
+// Cotangents that a scan carries from the last token to the first, or a delay from one token to the one before, and
+// that no other cotangent needs: where each chunk ends with them is found behind the rest, and what they become of is
+// finished behind that.
 #include "Transforms/Chunk/CarryProgram.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
@@ -30,6 +31,7 @@ private:
   bool findCrossings();
   bool isMadeAgain(Value value);
   bool isMatrixOfTokens(Value value);
+  Value findOnlySource(Operation *maker);
   bool isOfTokens(Value value);
   void leaveBehind();
   void buildCarry(OpBuilder &builder);
@@ -63,11 +65,26 @@ static ReverseScanOp findScan(StateOp state) {
   return isAlone ? scan : ReverseScanOp();
 }
 
+/// The way back through a delay that makes a state's next value, if the state itself does not enter it.
+static FollowingOp findDelay(StateOp state) {
+  auto delay = state.getNext().getValue().getDefiningOp<FollowingOp>();
+  bool isCleared = delay && state.getNext().getValue() == delay.getFirst() &&
+                   !findDependents(*state->getBlock(), state.getResult()).contains(delay);
+  return isCleared ? delay : FollowingOp();
+}
+
+/// The op that carries a state so, or null.
+static Operation *findCarrier(StateOp state) {
+  if (ReverseScanOp scan = findScan(state))
+    return scan;
+  return findDelay(state);
+}
+
 /// A number or some side by side, as for states that lead. Whatever else needs such a state must trail as well.
 void TrailSplitter::findTrailing() {
   llvm::SetVector<StateOp> known;
   for (StateOp state : program.getStates())
-    if (tensorOf(state).getRank() <= 1 && findScan(state))
+    if (tensorOf(state).getRank() <= 1 && findCarrier(state))
       known.insert(state);
   auto isNeeded = [&](StateOp state) {
     llvm::SetVector<Operation *> dependents = findDependents(block, state.getResult());
@@ -79,7 +96,7 @@ void TrailSplitter::findTrailing() {
     ;
   for (StateOp state : known) {
     bool isLater = llvm::any_of(known, [&](StateOp other) {
-      return other != state && findDependents(block, other.getResult()).contains(findScan(state));
+      return other != state && findDependents(block, other.getResult()).contains(findCarrier(state));
     });
     if (!isLater)
       trailing.insert(state);
@@ -120,6 +137,19 @@ bool TrailSplitter::isMadeAgain(Value root) {
   return true;
 }
 
+/// The one operand of which this follows without a product, besides of what is made again; it has as many numbers. What
+/// a delay and a window's weights make of a row has as many rows as weights, and that row is one.
+Value TrailSplitter::findOnlySource(Operation *maker) {
+  auto map = dyn_cast<MapOp>(maker);
+  if (!isa<FollowingOp>(maker) && (!map || !isElementwise(map.getFunction())))
+    return {};
+  llvm::SetVector<Value> sources;
+  for (Value operand : maker->getOperands())
+    if (!isMadeAgain(operand))
+      sources.insert(operand);
+  return sources.size() == 1 && sources.front().getType() == maker->getResult(0).getType() ? sources.front() : Value();
+}
+
 /// Whether it has rows for the tokens, or one for the chunk.
 bool TrailSplitter::isOfTokens(Value value) {
   ArrayRef<int64_t> shape = tensorOf(value).getShape();
@@ -128,6 +158,7 @@ bool TrailSplitter::isOfTokens(Value value) {
 
 /// Finds what is behind; false where that needs a state of the rest.
 bool TrailSplitter::findCrossings() {
+  bool hasDelays = llvm::any_of(trailing, findDelay);
   SmallVector<Value> states;
   for (StateOp state : trailing)
     states.push_back(state);
@@ -152,7 +183,8 @@ bool TrailSplitter::findCrossings() {
       if (isa<StateOp>(maker)) {
         if (!llvm::is_contained(states, value))
           return false;
-      } else if (dependents.contains(maker) || isMadeAgain(value) || isMatrixOfTokens(value)) {
+      } else if (dependents.contains(maker) || isMadeAgain(value) || isMatrixOfTokens(value) ||
+                 (hasDelays && findOnlySource(maker))) {
         work.push_back(maker);
       } else if (isOfTokens(value)) {
         crossing.insert(value);
@@ -174,6 +206,10 @@ void TrailSplitter::leaveBehind() {
     Location loc = state.getLoc();
     ValueBuilder build(inside, loc);
     ReverseScanOp scan = findScan(state);
+    if (FollowingOp delay = findDelay(state)) { // of which nothing is left a chunk later
+      GiveOp::create(inside, loc, nameOffset(state), false, false, build.asToken(delay.getFirst()));
+      continue;
+    }
     Value zero = build.stateConstant(0, tensorOf(state));
     auto own = ReverseScanOp::create(inside, loc, zero, scan.getAdditions(), scan.getDecay(), scan.getLinear());
     GiveOp::create(inside, loc, nameOffset(state), false, false, build.asToken(own.getFirst()));
@@ -186,8 +222,12 @@ void TrailSplitter::leaveBehind() {
 /// Of one row a chunk the scan is one forward: the chunk's offset and factor are those of the way back already.
 void TrailSplitter::buildCarry(OpBuilder &builder) {
   CarryProgram carry(builder, program, trailing.getArrayRef());
-  for (StateOp state : trailing)
-    carry.leave(state, carry.scan(state, findScan(state).getDecay()));
+  for (StateOp state : trailing) {
+    if (findDelay(state))
+      carry.leave(state, ValueBuilder(carry.getInside(), state.getLoc()).asState(carry.takeOffset(state)));
+    else
+      carry.leave(state, carry.scan(state, findScan(state).getDecay()));
+  }
 }
 
 /// The outputs, and the sums, that trailing states enter.

@@ -167,3 +167,62 @@ chunk.program @adding {} chunk 8 backward {
   chunk.next %A, %first : tensor<3xf32>
   chunk.next %S, %S1 : tensor<2x3xf32>
 }
+
+// -----
+
+// What two tokens' delays give back is carried one behind the other, for a sequence may end with a chunk of one token. What a
+// delay and the weights make of a row is made again behind: one array of rows is left.
+// CHECK-LABEL: chunk.program @delays {} chunk 8 backward {
+// CHECK-NOT: chunk.state "gradient.x
+// CHECK: %[[D:.*]] = chunk.read left %v, %gradient.S
+// CHECK: %{{.*}}, %[[FIRST:.*]] = chunk.following %{{.*}}, %{{.*}} : tensor<3xf32>, tensor<8x3xf32>
+// CHECK: %[[ROW:.*]] = chunk.reshape_state %[[FIRST]] : tensor<3xf32> to tensor<1x3xf32>
+// CHECK: chunk.give "gradient.x2.offset" %[[ROW]] : tensor<1x3xf32>
+// CHECK-NOT: chunk.give "gradient.x2.map"
+// CHECK: chunk.give "trail.0" %[[D]] : tensor<8x3xf32>
+// CHECK-NOT: chunk.give
+// CHECK-LABEL: chunk.program @delays_carry {} chunk 8 backward {
+// CHECK: %[[STATE:.*]] = chunk.state "gradient.x2" : tensor<3xf32>
+// CHECK: %[[OFFSET:.*]] = chunk.take "gradient.x2.offset" : tensor<1x3xf32>
+// CHECK: %[[NEXT:.*]] = chunk.reshape_state %[[OFFSET]] : tensor<1x3xf32> to tensor<3xf32>
+// CHECK: chunk.next %[[STATE]], %[[NEXT]] : tensor<3xf32>
+// CHECK: chunk.give "gradient.x2" whole %[[STATE]] : tensor<3xf32>
+// CHECK-LABEL: chunk.program @delays_behind {} chunk 8 backward exact {
+// CHECK: chunk.take "gradient.x2" whole : tensor<3xf32>
+// CHECK: chunk.give "gradient.x1.offset"
+// CHECK-LABEL: chunk.program @delays_behind_carry {} chunk 8 backward {
+// CHECK-LABEL: chunk.program @delays_behind_behind {} chunk 8 backward {
+// CHECK-DAG: chunk.take "gradient.x1" whole : tensor<3xf32>
+// CHECK: chunk.output "gradient.x"
+
+// The chain has no delays.
+// PHASES-LABEL: chunk.program @delays_chain {} chunk 8 backward
+// PHASES-NOT: chunk.state "gradient.x
+// PHASES-LABEL: chunk.program @delays_late {} chunk 8 backward
+// PHASES: chunk.give "gradient.x2.offset"
+// PHASES-LABEL: chunk.program @delays_carry {} chunk 8 backward
+chunk.program @delays {} chunk 8 backward {
+  %zero = chunk.constant 0.0 : tensor<3xf32>
+  %zeros = chunk.constant 0.0 : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %w = chunk.param "w" : tensor<1x3xf32>
+  %d = chunk.input "cotangent.o" : tensor<8x2xf32>
+  %S = chunk.state "gradient.S" : tensor<2x3xf32>
+  %x1 = chunk.state "gradient.x1" : tensor<3xf32>
+  %x2 = chunk.state "gradient.x2" : tensor<3xf32>
+  %dk = chunk.read left %v, %S : tensor<8x2xf32>, tensor<2x3xf32>
+  %S1 = chunk.advance %S, %d, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %own2 = chunk.map mul %dk, %w : tensor<8x3xf32>, tensor<1x3xf32>
+  %all2, %first2 = chunk.following %zero, %own2 : tensor<3xf32>, tensor<8x3xf32>
+  %end2, %no2 = chunk.following %x2, %zeros : tensor<3xf32>, tensor<8x3xf32>
+  %sum2 = chunk.map add %all2, %end2 : tensor<8x3xf32>, tensor<8x3xf32>
+  %all1, %first1 = chunk.following %zero, %sum2 : tensor<3xf32>, tensor<8x3xf32>
+  %end1, %no1 = chunk.following %x1, %zeros : tensor<3xf32>, tensor<8x3xf32>
+  %sum1 = chunk.map add %all1, %end1 : tensor<8x3xf32>, tensor<8x3xf32>
+  %r = chunk.map add %sum1, %dk : tensor<8x3xf32>, tensor<8x3xf32>
+  chunk.output "gradient.x" %r : tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+  chunk.next %x1, %first1 : tensor<3xf32>
+  chunk.next %x2, %first2 : tensor<3xf32>
+}
