@@ -137,8 +137,8 @@ bool TrailSplitter::isMadeAgain(Value root) {
   return true;
 }
 
-/// The one operand of which this follows without a product, besides of what is made again; it has as many numbers. What
-/// a delay and a window's weights make of a row has as many rows as weights, and that row is one.
+/// The operand that the op needs besides what is made again, if that is one of as many numbers and no product is made
+/// of it: taken behind, it stands for all rows that the weights of a convolution make of it.
 Value TrailSplitter::findOnlySource(Operation *maker) {
   auto map = dyn_cast<MapOp>(maker);
   if (!isa<FollowingOp>(maker) && (!map || !isElementwise(map.getFunction())))
