@@ -457,7 +457,12 @@ Value Planner::flatten(Value tile) {
   SmallVector<int64_t> shape{type.getSize(0) * type.getSize(1)}, strides{type.getStride(1)};
   llvm::append_range(shape, type.getShape().drop_front(2));
   llvm::append_range(strides, type.getStrides().drop_front(2));
-  return view(tile, shape, strides, 0);
+  if (type.getStride(0) == type.getSize(1) * type.getStride(1))
+    return view(tile, shape, strides, 0);
+  // Rows of many numbers have banks between them, which steps side by side have not.
+  Value result = alloc(shape, type.getElementType());
+  copy(tile, view(result, type.getShape(), {type.getSize(1), 1}, 0), rowsOf(tile));
+  return result;
 }
 
 bool Planner::isReadWhole(chunk::ExtractOp op) const {
