@@ -211,6 +211,8 @@ Value TeamCode::convert(Value value, Type element) {
     return value;
   if (value.getType().isInteger())
     return convert(arith::SIToFPOp::create(builder, loc, builder.getF32Type(), value), element);
+  if (element.isInteger())
+    return arith::FPToSIOp::create(builder, loc, element, convert(value, builder.getF32Type()));
   unsigned from = value.getType().getIntOrFloatBitWidth(), to = element.getIntOrFloatBitWidth();
   if (to > from)
     return arith::ExtFOp::create(builder, loc, element, value);
