@@ -9,26 +9,37 @@ using namespace recur::check;
 using engine::HostCall;
 using engine::HostEngine;
 
-/// The sequences packed one behind another: the same numbers in the same order.
+/// Arrays of tokens of sequences that are packed one behind another: the same numbers in the same order.
+static void packArrays(data::NamedArrays &arrays) {
+  for (auto &[name, array] : arrays)
+    array.shape[1] *= std::exchange(array.shape[0], 1);
+}
+
 static data::Data packSequences(const data::Data &data) {
   data::Data packed = data;
   packed.sizes.batch = 1;
   packed.sizes.tokens = data.sizes.batch * data.sizes.tokens;
-  for (auto &[name, array] : packed.inputs) {
-    array.shape[0] = 1;
-    array.shape[1] = packed.sizes.tokens;
-  }
+  packArrays(packed.inputs);
   return packed;
 }
 
+/// Where these begin, and the last one ends.
+static std::vector<int64_t> findOffsets(const data::Sizes &sizes) {
+  std::vector<int64_t> offsets;
+  for (int64_t i = 0; i <= sizes.batch; ++i)
+    offsets.push_back(i * sizes.tokens);
+  return offsets;
+}
+
+static bool haveSameNumbers(const data::NamedArrays &a, const data::NamedArrays &b) {
+  return all_of(a, [&](const auto &array) {
+    ArrayRef<double> x = array.second.values, y = b.at(array.first).values;
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
+  });
+}
+
 static bool haveSameNumbers(const data::Results &a, const data::Results &b) {
-  auto same = [](const data::NamedArrays &a, const data::NamedArrays &b) {
-    return all_of(a, [&](const auto &array) {
-      ArrayRef<double> x = array.second.values, y = b.at(array.first).values;
-      return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
-    });
-  };
-  return same(a.outputs, b.outputs) && same(a.final, b.final);
+  return haveSameNumbers(a.outputs, b.outputs) && haveSameNumbers(a.final, b.final);
 }
 
 /// So many tokens of every sequence, of which a function says which they are.
@@ -108,8 +119,7 @@ static Error checkKept(const HostEngine &engine, ArrayRef<std::string> states, c
       continue;
     KeptStates again;
     how.kept = &again;
-    for (int64_t i = 0; i <= sequences; ++i)
-      how.offsets.push_back(i * tokens);
+    how.offsets = findOffsets(data.sizes);
     if (Error error = engine.run(packSequences(data), how).takeError())
       return error;
     auto isSame = [](const std::vector<float> &a, const std::vector<float> &b) {
@@ -227,8 +237,7 @@ Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const dat
   if (!haveSameNumbers(*first, *again))
     return makeError("two runs of the same kernels on the same data differ, at T = " + Twine(data.sizes.tokens));
   HostCall how;
-  for (int64_t i = 0; i <= data.sizes.batch; ++i)
-    how.offsets.push_back(i * data.sizes.tokens);
+  how.offsets = findOffsets(data.sizes);
   Expected<data::Results> packed = engine.run(packSequences(data), how);
   if (!packed)
     return packed;
@@ -249,4 +258,60 @@ Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const dat
   if (Error error = checkTried(engine, data, states, types))
     return std::move(error);
   return first;
+}
+
+/// Of sequences by themselves and packed: gradients of what each sequence has.
+static Error comparePacked(const data::Data &apart, const data::Data &packed, const Twine &what) {
+  if (haveSameNumbers(apart.inputs, packed.inputs) && haveSameNumbers(apart.initial, packed.initial))
+    return Error::success();
+  return makeError("sequences that are packed have other gradients than each by itself" + what +
+                   ", at T = " + Twine(apart.sizes.tokens));
+}
+
+Expected<data::Data> check::runGradientInEveryWay(const HostEngine &engine, const data::Data &data,
+                                                  const data::Results &cotangents) {
+  Expected<data::Data> first = engine.runGradient(data, cotangents);
+  if (!first)
+    return first;
+  Expected<data::Data> again = engine.runGradient(data, cotangents);
+  if (!again)
+    return again;
+  if (!haveSameNumbers(first->inputs, again->inputs) || !haveSameNumbers(first->params, again->params) ||
+      !haveSameNumbers(first->initial, again->initial))
+    return makeError("two runs of the gradient's kernels on the same data differ, at T = " + Twine(data.sizes.tokens));
+  HostCall how;
+  how.offsets = findOffsets(data.sizes);
+  data::Results packedCotangents = cotangents;
+  packArrays(packedCotangents.outputs);
+  Expected<data::Data> packed = engine.runGradient(packSequences(data), packedCotangents, how);
+  if (!packed)
+    return packed;
+  if (Error error = comparePacked(*first, *packed, ""))
+    return std::move(error);
+  return first;
+}
+
+Expected<data::Data> check::runGradientHanded(const HostEngine &engine, const data::Data &data,
+                                              const data::Results &cotangents) {
+  auto runBoth = [&](const data::Data &data, const data::Results &cotangents,
+                     std::vector<int64_t> offsets) -> Expected<data::Data> {
+    engine::Handed handed;
+    HostCall how;
+    how.offsets = std::move(offsets);
+    how.handed = &handed;
+    if (Error error = engine.run(data, how).takeError())
+      return std::move(error);
+    return engine.runGradient(data, cotangents, how);
+  };
+  Expected<data::Data> apart = runBoth(data, cotangents, {});
+  if (!apart)
+    return apart;
+  data::Results packedCotangents = cotangents;
+  packArrays(packedCotangents.outputs);
+  Expected<data::Data> packed = runBoth(packSequences(data), packedCotangents, findOffsets(data.sizes));
+  if (!packed)
+    return packed;
+  if (Error error = comparePacked(*apart, *packed, " where states are handed over"))
+    return std::move(error);
+  return apart;
 }

@@ -11,6 +11,15 @@ namespace recur::check {
 llvm::Expected<data::Results> runInEveryWay(const engine::HostEngine &engine, const data::Data &data,
                                             llvm::ArrayRef<std::string> states, const DataTypes &types);
 
+/// The gradient's kernels twice, and with packed sequences: the same bits. Gradients of params are sums over sequences.
+llvm::Expected<data::Data> runGradientInEveryWay(const engine::HostEngine &engine, const data::Data &data,
+                                                 const data::Results &cotangents);
+
+/// The gradient with what a call forward hands over, also of packed sequences, for the same bits. Without it the last
+/// digits of sums are others.
+llvm::Expected<data::Data> runGradientHanded(const engine::HostEngine &engine, const data::Data &data,
+                                             const data::Results &cotangents);
+
 /// Tokens that are only tried, one behind another or as a tree, are those of calls of one token each, and the states
 /// after each are kept: of states in float32, for between tokens they are that. Nothing is done where there are none,
 /// or no plan for it.

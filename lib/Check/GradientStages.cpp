@@ -1,4 +1,5 @@
 #include "Check/GradientStages.h"
+#include "Check/EveryWay.h"
 #include "Check/RoundedTypes.h"
 #include "Check/Starts.h"
 #include "Compile/Backend.h"
@@ -269,8 +270,19 @@ static Expected<PreparedGradient> prepareHostSegments(dgps::RecurrenceOp recurre
 /// A GPU's kernels. Those that this machine cannot run are compiled all the same.
 static Expected<PreparedGradient> prepareDevice(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   std::optional<std::string> reason = engine::explainNoDevice(options.target);
-  if (!reason)
-    return prepareEngine(recurrence, options, Plan::Auto, RECUR_PLAN_AUTO);
+  if (!reason) {
+    Expected<PreparedGradient> stage = prepareEngine(recurrence, options, Plan::Auto, RECUR_PLAN_AUTO);
+    if (!stage)
+      return stage;
+    stage->run = [engine = stage->engine](const Data &data, const Results &cotangents) {
+      return runGradientInEveryWay(*engine, data, cotangents);
+    };
+    if (stage->engine->canHandOver())
+      stage->runHanded = [engine = stage->engine](const Data &data, const Results &cotangents) {
+        return runGradientHanded(*engine, data, cotangents);
+      };
+    return stage;
+  }
   PipelineOptions chosen = options;
   chosen.backward = true;
   compile::Listings listings;

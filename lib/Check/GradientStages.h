@@ -26,6 +26,8 @@ struct PreparedGradient {
   std::shared_ptr<engine::HostEngine> engine = nullptr;
   /// Why a stage without `run` was made ready no further: this machine cannot run it.
   std::string whyNotRun = {};
+  /// The same behind a call forward that hands over what it can, where it can.
+  Run runHanded = nullptr;
 };
 
 struct GradientStage {

@@ -82,15 +82,20 @@ static Error checkGradients(RecurrenceReport &report, const CheckOptions &option
           stage.addNotCompared(tokens);
           continue;
         }
-        Expected<data::Data> gradient = ready.run(drawn->data, drawn->cotangents);
-        if (!gradient)
-          return gradient.takeError();
-        if (options.provokeDifference && !gradient->inputs.empty() && !gradient->inputs.begin()->second.values.empty())
-          gradient->inputs.begin()->second.values.back() += 1;
-        Expected<Comparison> comparison = compareGradient(report.recurrence, ready, *drawn, *gradient);
-        if (!comparison)
-          return comparison.takeError();
-        stage.add(*comparison, tokens);
+        for (const PreparedGradient::Run &run : {ready.run, ready.runHanded}) {
+          if (!run)
+            continue;
+          Expected<data::Data> gradient = run(drawn->data, drawn->cotangents);
+          if (!gradient)
+            return gradient.takeError();
+          if (options.provokeDifference && !gradient->inputs.empty() &&
+              !gradient->inputs.begin()->second.values.empty())
+            gradient->inputs.begin()->second.values.back() += 1;
+          Expected<Comparison> comparison = compareGradient(report.recurrence, ready, *drawn, *gradient);
+          if (!comparison)
+            return comparison.takeError();
+          stage.add(*comparison, tokens);
+        }
       }
     }
   return Error::success();

@@ -102,6 +102,59 @@ Expected<std::shared_ptr<HostEngine>> HostEngine::create(dgps::RecurrenceOp recu
 
 static Role getRole(const codegen::ArgumentField &field) { return data::getRole(field.role, field.array->isShared); }
 
+bool HostEngine::canHandOver() const {
+  const recur_gradient_info *gradient = code->recurrence->gradient;
+  return isOnGPU() && gradient && gradient->handing_launches;
+}
+
+Error HostEngine::giveHanded(Handed &handed, Memory &memory, recur_call &call, SmallVectorImpl<void *> &states) const {
+  int64_t rows = recur_handed_rows(code->recurrence, &call), bytes = recur_handed_bytes(code->recurrence, &call);
+  if (rows < 0 || bytes < 0)
+    return makeError(recur_message());
+  if (rows == 0)
+    return Error::success();
+  if (handed.states.empty()) {
+    const recur_gradient_info &gradient = *code->recurrence->gradient;
+    for (const codegen::InterfaceArray &array : interface.arrays) {
+      if (array.kind != RECUR_STATE)
+        continue;
+      const auto *kept = std::find(gradient.kept, gradient.kept + gradient.kept_count, int32_t(handed.states.size()));
+      int64_t width = 0;
+      if (int64_t place = kept - gradient.kept; place < gradient.kept_count)
+        width = gradient.kept_dtypes[place] == RECUR_F32 ? sizeof(float) : sizeof(int16_t);
+      handed.states.emplace_back(size_t(rows * call.H * *countElements(array.shape) * width), char(0xFF));
+    }
+    handed.values.assign(size_t(bytes), char(0xFF));
+  }
+  auto give = [&](std::vector<char> &own) -> Expected<void *> {
+    return own.empty() ? nullptr : memory.give(own.data(), int64_t(own.size()));
+  };
+  for (std::vector<char> &own : handed.states) {
+    Expected<void *> place = give(own);
+    if (!place)
+      return place.takeError();
+    states.push_back(*place);
+  }
+  call.handed_states = states.data();
+  Expected<void *> place = give(handed.values);
+  if (!place)
+    return place.takeError();
+  call.handed_values = *place;
+  return Error::success();
+}
+
+Error HostEngine::takeHanded(Handed &handed, Memory &memory, const recur_call &call) {
+  if (!call.handed_states)
+    return Error::success();
+  auto take = [&](std::vector<char> &own, void *place) {
+    return own.empty() ? Error::success() : memory.take(own.data(), place, int64_t(own.size()));
+  };
+  for (auto [number, own] : enumerate(handed.states))
+    if (Error error = take(own, call.handed_states[number]))
+      return error;
+  return take(handed.values, call.handed_values);
+}
+
 Expected<std::vector<std::pair<codegen::ArgumentField, Array>>>
 HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentField> &fields,
                  const std::map<abi::Role, const data::NamedArrays *> &given, const data::Sizes &sizes,
@@ -218,6 +271,10 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     }
     call.kept_states = kept.data();
   }
+  SmallVector<void *> handedStates;
+  if (how.handed)
+    if (Error error = giveHanded(*how.handed, memory, call, handedStates))
+      return std::move(error);
   call.workspace_bytes = how.workspaceBytes;
   int64_t bytes = entries.query(code->recurrence, &call);
   if (bytes < 0)
@@ -238,6 +295,9 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     if (Error error = memory.take(own.data(), place, int64_t(own.size() * sizeof(float))))
       return std::move(error);
   }
+  if (how.handed)
+    if (Error error = takeHanded(*how.handed, memory, call))
+      return std::move(error);
   std::vector<std::pair<codegen::ArgumentField, Array>> written;
   for (auto [field, array, argument, shape] : zip(fields, arrays, arguments, shapes)) {
     if (field.isRead() || !argument.data)

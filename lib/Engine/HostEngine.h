@@ -8,6 +8,12 @@
 
 namespace recur::engine {
 
+/// What a call forward on a GPU hands over to the one backward, as bytes that nobody else reads.
+struct Handed {
+  std::vector<std::vector<char>> states; // in the order of declaration; empty where the gradient takes none
+  std::vector<char> values;
+};
+
 /// How a call is made. The numbers that it computes do not depend on it, but for the offsets.
 struct HostCall {
   int32_t threads = 0; // as in recur_call
@@ -22,6 +28,8 @@ struct HostCall {
   /// States at multiples of so many tokens, which a call forward leaves here and one backward takes from here.
   int64_t keptInterval = 0;
   std::vector<std::vector<float>> *kept = nullptr;
+  /// A call forward leaves it here where nothing is in it, and one backward takes it.
+  Handed *handed = nullptr;
   /// Final states are those after every token, `[sequences * tokens, H, ...]`: rows of a pool, of tokens that are
   /// tried.
   bool keepsTokens = false;
@@ -47,6 +55,8 @@ public:
                                          const HostCall &how = {}) const;
   /// What a call of the gradient writes, by the fields: `d_q`, `d_initial_S`.
   std::vector<std::string> listGradients() const;
+  /// Whether a call forward hands anything over to the gradient.
+  bool canHandOver() const;
   bool isOnGPU() const { return interface.device == RECUR_CUDA; }
   /// Whether a call can keep the states after every token in rows of a pool, which takes the plan step on a GPU.
   bool canKeepTokens() const;
@@ -68,6 +78,8 @@ private:
   call(const Entries &entries, const std::vector<codegen::ArgumentField> &fields,
        const std::map<abi::Role, const data::NamedArrays *> &given, const data::Sizes &sizes,
        const HostCall &how) const;
+  llvm::Error giveHanded(Handed &handed, Memory &memory, recur_call &call, llvm::SmallVectorImpl<void *> &states) const;
+  static llvm::Error takeHanded(Handed &handed, Memory &memory, const recur_call &call);
   std::unique_ptr<Code> code;
   codegen::KernelInterface interface;
   Target target;
