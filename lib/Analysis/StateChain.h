@@ -10,6 +10,8 @@ namespace recur::analysis {
 
 /// Of a kernel whose chain has no registers to read ahead, though it was estimated to have.
 inline constexpr llvm::StringLiteral readsLateAttribute = "tile.reads_late";
+/// The same of its form for lists of packed sequences alone, which takes registers for its place in the list.
+inline constexpr llvm::StringLiteral listedReadsLateAttribute = "tile.listed_reads_late";
 /// Of a kernel whose chain has no registers for steps that are done again: it adds what rounding left where it is
 /// found.
 inline constexpr llvm::StringLiteral addsRestsAttribute = "tile.adds_rests";

@@ -208,7 +208,11 @@ Expected<bool> CUDAKernelMaker::relieve(Made &kernel, ArrayRef<Fault> faults) {
   std::vector<plan::Change> changes = plan::relieve(kernel.kernels, *pipeline.target.gpu, complaints);
   if (changes.empty())
     return false;
-  kernel.search->change(toString(refuseFaults(own)), changes);
+  std::string why = toString(refuseFaults(own));
+  for (plan::Change &change : changes)
+    if (!change.loss.empty())
+      change.loss += ": " + why;
+  kernel.search->change(why, changes);
   if (Error error = lower(kernel))
     return std::move(error);
   return true;
@@ -347,6 +351,10 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
     if (faults.empty()) {
       if (Error error = list(*code, spilled))
         return std::move(error);
+      for (const Made &kernel : made) // of the plans that are taken in the end
+        for (const plan::Change &change : kernel.search->getTaken().changes)
+          if (!change.loss.empty())
+            listings.notes.push_back(change.loss);
       if (!assembler)
         listings.notes.push_back(
             "the kernels for '" + pipeline.target.name +

@@ -34,6 +34,7 @@ Form getNext(Form form);
 struct Change {
   std::string about; // a later change of the same takes its place
   std::string what;
+  std::string loss = {}; // what calls lack for it, if they do
   bool operator==(const Change &other) const = default;
 };
 

@@ -10,28 +10,42 @@ using namespace recur;
 using namespace recur::plan;
 using Changes = std::vector<Change>;
 
+static bool isOf(StringRef kernel, ArrayRef<Complaint> complaints) {
+  return any_of(complaints, [&](const Complaint &complaint) { return complaint.kernel == kernel; });
+}
+
 static bool isOf(tile::KernelOp kernel, ArrayRef<Complaint> complaints) {
-  return any_of(complaints, [&](const Complaint &complaint) { return complaint.kernel == kernel.getSymName(); });
+  return isOf(kernel.getSymName(), complaints);
+}
+
+static bool spills(StringRef kernel, ArrayRef<Complaint> complaints) {
+  return any_of(complaints, [&](const Complaint &complaint) { return complaint.spills && complaint.kernel == kernel; });
 }
 
 static Change makeChange(StringRef symbol, StringRef does) {
   return {(symbol + " " + does).str(), (symbol + " " + does).str()};
 }
 
-static constexpr StringLiteral readsLateText = " reads late what it adds to products";
+/// A chain that does no chunk again may read ahead once more, until it is found to spill: both are one change.
+static Change makeReadingChange(tile::KernelOp kernel, StringRef does) {
+  return {(kernel.getSymName() + " reads").str(), (kernel.getSymName() + " " + does).str()};
+}
+
+static constexpr StringLiteral readsLateText = "reads late what it adds to products",
+                               noneAgainText = "does no chunk again";
 
 /// Lets each chain that spills read what passes over sums take besides only when these sums are there.
 static Changes readLate(mlir::ModuleOp tiles, ArrayRef<Complaint> complaints) {
   Changes changes;
   for (auto kernel : tiles.getOps<tile::KernelOp>()) {
-    bool spills = any_of(complaints, [&](const Complaint &complaint) {
-      return complaint.spills && complaint.kernel == kernel.getSymName();
-    });
-    std::optional<analysis::StateChain> chain = spills ? analysis::findStateChain(kernel) : std::nullopt;
+    std::optional<analysis::StateChain> chain =
+        spills(kernel.getSymName(), complaints) ? analysis::findStateChain(kernel) : std::nullopt;
     if (!chain || !chain->readsAhead)
       continue;
     kernel->setAttr(analysis::readsLateAttribute, mlir::UnitAttr::get(kernel.getContext()));
-    changes.push_back({(kernel.getSymName() + readsLateText).str(), (kernel.getSymName() + readsLateText).str()});
+    changes.push_back(makeReadingChange(kernel, kernel->hasAttr(analysis::addsRestsAttribute)
+                                                    ? (noneAgainText + ", " + readsLateText).str()
+                                                    : readsLateText.str()));
   }
   return changes;
 }
@@ -46,9 +60,7 @@ static Changes addRests(mlir::ModuleOp tiles, ArrayRef<Complaint> complaints) {
       continue;
     kernel->setAttr(analysis::addsRestsAttribute, mlir::UnitAttr::get(kernel.getContext()));
     kernel->removeAttr(analysis::readsLateAttribute);
-    // It reads ahead again.
-    changes.push_back(
-        {(kernel.getSymName() + readsLateText).str(), (kernel.getSymName() + " does no chunk again").str()});
+    changes.push_back(makeReadingChange(kernel, noneAgainText));
   }
   return changes;
 }
@@ -70,16 +82,41 @@ static Changes convertHalves(mlir::ModuleOp tiles, ArrayRef<Complaint> complaint
   return changes;
 }
 
-/// Leaves out kernels that go from sequence to sequence: calls of packed sequences do without them.
+/// The kernels whose form for lists of packed sequences is complained of, and not they themselves, with their launches.
+static std::vector<std::pair<tile::KernelOp, tile::Launch *>> findListed(GPUKernels &kernels,
+                                                                         ArrayRef<Complaint> complaints) {
+  std::vector<std::pair<tile::KernelOp, tile::Launch *>> found;
+  for (tile::Launch &launch : kernels.plan.launches)
+    if (!launch.listed.empty() && launch.listed != launch.symbol && isOf(launch.listed, complaints))
+      found.push_back({kernels.tiles->lookupSymbol<tile::KernelOp>(launch.symbol), &launch});
+  return found;
+}
+
+/// Lets forms for lists read late by themselves. Nothing else is changed for them alone: a sequence has the same bits
+/// in a packed call, and the other changes give others.
+static Changes readListedLate(GPUKernels &kernels, ArrayRef<Complaint> complaints) {
+  Changes changes;
+  for (auto [kernel, launch] : findListed(kernels, complaints)) {
+    std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel);
+    if (!spills(launch->listed, complaints) || !chain || !chain->readsAhead ||
+        kernel->hasAttr(analysis::listedReadsLateAttribute))
+      continue;
+    kernel->setAttr(analysis::listedReadsLateAttribute, mlir::UnitAttr::get(kernel.getContext()));
+    changes.push_back({launch->listed, (launch->listed + " " + readsLateText).str()});
+  }
+  return changes;
+}
+
+/// Leaves them out: calls of packed sequences do without them.
 static Changes leaveOutListed(GPUKernels &kernels, ArrayRef<Complaint> complaints) {
   Changes changes;
-  for (tile::Launch &launch : kernels.plan.launches) {
-    bool isOther = !launch.listed.empty() && launch.listed != launch.symbol;
-    if (!isOther || none_of(complaints, [&](const Complaint &complaint) { return complaint.kernel == launch.listed; }))
-      continue;
-    kernels.tiles->lookupSymbol<tile::KernelOp>(launch.symbol).setUnlisted(true);
-    changes.push_back({launch.listed, fmt::format("no {}", launch.listed)});
-    launch.listed.clear();
+  for (auto [kernel, launch] : findListed(kernels, complaints)) {
+    kernel.setUnlisted(true);
+    kernel->removeAttr(analysis::listedReadsLateAttribute);
+    changes.push_back(
+        {launch->listed, fmt::format("no {}", launch->listed),
+         fmt::format("'{}' is left out, and packed sequences are not sorted by their length", launch->listed)});
+    launch->listed.clear();
   }
   return changes;
 }
@@ -117,6 +154,8 @@ Changes plan::relieve(GPUKernels &kernels, const GPUProfile &gpu, ArrayRef<Compl
     changes = addRests(*kernels.tiles, complaints);
   if (changes.empty())
     changes = convertHalves(*kernels.tiles, complaints);
+  if (changes.empty())
+    changes = readListedLate(kernels, complaints);
   if (changes.empty())
     changes = leaveOutListed(kernels, complaints);
   return changes.empty() ? thinOut(kernels, gpu, complaints) : changes;

@@ -77,6 +77,16 @@ struct ConvertTileToNVVMPass : recur::conversion::impl::ConvertTileToNVVMPassBas
   }
 
 private:
+  /// Adds the form of a chain that has a list, which may read later than the chain itself.
+  static LogicalResult goFromUnitToUnit(KernelOp kernel, OpBuilder &builder) {
+    auto listed = cast<KernelOp>(builder.clone(*kernel));
+    if (kernel->hasAttr(recur::analysis::listedReadsLateAttribute))
+      listed->setAttr(recur::analysis::readsLateAttribute, builder.getUnitAttr());
+    LogicalResult result = KernelLowering(listed, builder, /*fromUnitToUnit=*/true).run();
+    listed.erase();
+    return result;
+  }
+
   /// Adds the kernels of packed sequences that have a list, and the one that makes it.
   void goByList(ArrayRef<KernelOp> kernels, OpBuilder &builder) {
     std::optional<int64_t> chunkTokens;
@@ -86,8 +96,7 @@ private:
       if (!chunkTokens)
         chunkTokens = findListedChunk(kernel);
       builder.setInsertionPoint(kernel);
-      if (!recur::analysis::listsChunks(kernel) &&
-          failed(KernelLowering(kernel, builder, /*fromUnitToUnit=*/true).run()))
+      if (!recur::analysis::listsChunks(kernel) && failed(goFromUnitToUnit(kernel, builder)))
         return signalPassFailure();
     }
     KernelOp first = kernels.front();

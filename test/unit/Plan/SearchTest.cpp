@@ -1,5 +1,6 @@
 // The search's laws: which candidates there are, what becomes of them, and that refused ones do not come back.
 #include "Plan/Search.h"
+#include "Analysis/StateChain.h"
 #include "Finding.h"
 #include "Plan/Relief.h"
 #include "dialects/Tile/Tile.h"
@@ -90,6 +91,41 @@ TEST_P(SearchLaws, ComplaintsTakeOccupancyUntilNothingIsLeft) {
   }
   EXPECT_GT(rounds, 0u);
   EXPECT_LT(rounds, most);
+}
+
+/// What is at fault with the form for lists alone changes that form alone, as long as sequences keep their bits.
+TEST(Relief, OfTheFormForListsLeavesTheChainAlone) {
+  auto opened = openExample(RECUR_SOURCE_DIR "/examples/gated_delta_net.recur", {128, 128});
+  ASSERT_TRUE(bool(opened)) << llvm::toString(opened.takeError());
+  PipelineOptions pipeline = test::makeOptions("sm_90a", DataType::BF16);
+  auto made = compile::makeChunkProgram((*opened)->getRecurrences().front(), pipeline, 64);
+  ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());
+  pipeline.chunk = 64;
+  auto kernels = plan::Search(made->program, pipeline).find();
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  tile::Launch &launch = kernels->plan.launches.back();
+  auto kernel = kernels->tiles->lookupSymbol<tile::KernelOp>(launch.symbol);
+  const std::string listed = launch.listed;
+  ASSERT_EQ(listed, launch.symbol + "_listed");
+  auto relieve = [&] {
+    std::vector<plan::Change> changes =
+        plan::relieve(*kernels, *pipeline.target.gpu, plan::Complaint{listed, /*spills=*/true});
+    EXPECT_EQ(changes.size(), 1u);
+    return changes.empty() ? plan::Change() : changes.front();
+  };
+  plan::Change late = relieve();
+  EXPECT_EQ(late.what, listed + " reads late what it adds to products");
+  EXPECT_EQ(late.loss, "");
+  EXPECT_TRUE(kernel->hasAttr(analysis::listedReadsLateAttribute));
+  EXPECT_FALSE(kernel->hasAttr(analysis::readsLateAttribute));
+  EXPECT_EQ(launch.listed, listed);
+  plan::Change without = relieve();
+  EXPECT_EQ(without.about, late.about) << "takes its place in a report";
+  EXPECT_EQ(without.what, "no " + listed);
+  EXPECT_EQ(without.loss, "'" + listed + "' is left out, and packed sequences are not sorted by their length");
+  EXPECT_TRUE(kernel.getUnlisted());
+  EXPECT_FALSE(kernel->hasAttr(analysis::readsLateAttribute));
+  EXPECT_EQ(launch.listed, "");
 }
 
 // One chain; interactions, and a chain that has side by side room; decays by channel; rows of several tokens.
