@@ -2,7 +2,7 @@
 #include "Check/EveryWay.h"
 #include "Check/RoundedTypes.h"
 #include "Check/Starts.h"
-#include "Compile/CUDAKernel.h"
+#include "Compile/CUDAKernelMaker.h"
 #include "Compile/KernelPlans.h"
 #include "Engine/HostEngine.h"
 #include "Interpreter/ChunkInterpreter.h"
@@ -177,18 +177,12 @@ static PreparedStage makeTileStage(dgps::RecurrenceOp recurrence,
   return withStarts(recurrence, {1e-5, std::move(run), /*largest=*/std::numeric_limits<double>::max()});
 }
 
-static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
-                                                              Expected<mlir::OwningOpRef<mlir::ModuleOp>> module,
-                                                              const PipelineOptions &options, plan::Form from,
-                                                              const interpreter::TileOptions &how = {}) {
-  if (!module)
-    return module.takeError();
-  auto program = *(**module).getOps<chunk::ProgramOp>().begin();
-  auto arrays = interpreter::listKernelArrays(program);
-  Expected<plan::GPUKernels> made = plan::Search(program, options, from).find();
-  if (!made)
-    return made.takeError();
-  auto kernels = std::make_shared<plan::GPUKernels>(std::move(*made));
+/// Kernels of a GPU.
+static Expected<std::optional<PreparedStage>> interpretKernels(dgps::RecurrenceOp recurrence, plan::GPUKernels made,
+                                                               std::vector<interpreter::KernelArray> arrays,
+                                                               const PipelineOptions &options,
+                                                               const interpreter::TileOptions &how = {}) {
+  auto kernels = std::make_shared<plan::GPUKernels>(std::move(made));
   if (how.segments > 1 && none_of(kernels->plan.launches, [](const tile::Launch &launch) { return launch.cuts; }))
     return std::nullopt;
   return makeTileStage(recurrence, [kernels, arrays, how, chunk = options.chunk.value_or(0)](const data::Data &data) {
@@ -199,6 +193,19 @@ static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp
     bool keepsStates = any_of(arrays, [](const interpreter::KernelArray &array) { return array.isKept; });
     return interpreter::interpret(all.front(), arrays, data, how, keepsStates ? &kept : nullptr);
   });
+}
+
+static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
+                                                              Expected<mlir::OwningOpRef<mlir::ModuleOp>> module,
+                                                              const PipelineOptions &options, plan::Form from,
+                                                              const interpreter::TileOptions &how = {}) {
+  if (!module)
+    return module.takeError();
+  auto program = *(**module).getOps<chunk::ProgramOp>().begin();
+  Expected<plan::GPUKernels> made = plan::Search(program, options, from).find();
+  if (!made)
+    return made.takeError();
+  return interpretKernels(recurrence, std::move(*made), interpreter::listKernelArrays(program), options, how);
 }
 
 static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
@@ -248,6 +255,35 @@ static Expected<std::optional<PreparedStage>> prepareTileSegments(dgps::Recurren
   interpreter::TileOptions how;
   how.segments = 3;
   return allowForSegments(prepareCUDATile(recurrence, *completed, plan::Form::AllInChain, how));
+}
+
+/// A GPU's plan as kernels are built from it, after what the assembler found at fault. `isAnother` says whether that
+/// is another than the search finds first.
+static Expected<std::optional<PreparedStage>> prepareBuilt(dgps::RecurrenceOp recurrence, const PipelineOptions &given,
+                                                           const interpreter::TileOptions &how, bool &isAnother) {
+  auto module = copyAlone(recurrence);
+  Expected<PipelineOptions> options = completeFor(**module, given);
+  if (!options)
+    return options.takeError();
+  auto chunks = copyTo("chunk", recurrence, *options);
+  if (!chunks)
+    return chunks.takeError();
+  auto program = *(**chunks).getOps<chunk::ProgramOp>().begin();
+  Expected<BuiltPlan> built = planAsBuilt(program, (recurrence.getSymName() + "_chunk").str(), *options);
+  if (!built)
+    return built.takeError();
+  isAnother = built->isAnother;
+  return interpretKernels(recurrence, std::move(built->kernels), interpreter::listKernelArrays(program), *options, how);
+}
+
+/// Where the assembler changes nothing, the stage `tile` is of the same plan.
+static Expected<std::optional<PreparedStage>> prepareBuiltTile(dgps::RecurrenceOp recurrence,
+                                                               const PipelineOptions &options) {
+  if (options.target.isCPU())
+    return std::nullopt;
+  bool isAnother = false;
+  auto stage = prepareBuilt(recurrence, options, {}, isAnother);
+  return !stage || isAnother ? std::move(stage) : std::nullopt;
 }
 
 /// The plan that takes the place of phases where the assembler has something against them.
@@ -323,18 +359,16 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
   return makeKernelStage(recurrence, options, std::move(run));
 }
 
-/// The kernels of a GPU as its tile plan says, op by op, rounding where they do: how far off they are, without a GPU.
+/// The kernels of a GPU as the plan says that they are built from, op by op, rounding where they do: how far off they
+/// are, without a GPU.
 static Expected<std::optional<PreparedStage>> prepareTileRounded(dgps::RecurrenceOp recurrence,
                                                                  const PipelineOptions &given) {
   if (given.target.isCPU())
     return std::nullopt;
-  auto module = copyAlone(recurrence);
-  Expected<PipelineOptions> completed = completeFor(**module, given);
-  if (!completed)
-    return completed.takeError();
   interpreter::TileOptions how;
   how.rounds = true;
-  auto exact = prepareCUDATile(recurrence, *completed, plan::Form::AllInChain, how);
+  bool isAnother = false;
+  auto exact = prepareBuilt(recurrence, given, how, isAnother);
   if (!exact || !*exact)
     return exact;
   return makeKernelStage(recurrence, given, std::move((*exact)->run));
@@ -448,6 +482,7 @@ static constexpr CheckStage stages[] = {
     {"tile plain", preparePlainTile}, // of a GPU, as the next
     {"tile step", prepareStepTile},
     {"tile segments", prepareTileSegments},
+    {"tile built", prepareBuiltTile, /*needsTarget=*/true},
     {"tile rounded", prepareTileRounded, /*needsTarget=*/true},
     {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU, as the next
     {"kernels step", prepareDeviceStep, /*needsTarget=*/true},

@@ -327,13 +327,10 @@ Expected<KernelReport> CUDABackend::explainGradient(dgps::RecurrenceOp recurrenc
 
 Expected<mlir::OwningOpRef<mlir::ModuleOp>> CUDABackend::planTiles(chunk::ProgramOp program,
                                                                    const PipelineOptions &pipeline) const {
-  Listings listings;
-  CUDAKernelMaker maker(pipeline, "", listings);
-  if (Error error = maker.addProgram(program, program.getSymName()).takeError())
-    return std::move(error);
-  // Where the assembler refuses the last plan too, that is the one to look at; whoever makes code of it is told.
-  consumeError(maker.makeImage().takeError());
-  return std::move(maker.getMade().front().kernels.tiles);
+  Expected<BuiltPlan> built = planAsBuilt(program, program.getSymName(), pipeline);
+  if (!built)
+    return built.takeError();
+  return std::move(built->kernels.tiles);
 }
 
 static Expected<std::string> emitPTX(Module &module, const Target &target) {

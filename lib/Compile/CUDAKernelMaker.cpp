@@ -455,3 +455,14 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
   objects.push_back({objectName, std::move(*object)});
   return std::move(objects);
 }
+
+Expected<BuiltPlan> compile::planAsBuilt(chunk::ProgramOp program, StringRef symbol, const PipelineOptions &pipeline) {
+  Listings listings;
+  CUDAKernelMaker maker(pipeline, "", listings);
+  if (Error error = maker.addProgram(program, symbol).takeError())
+    return std::move(error);
+  const plan::Candidate first = maker.getMade().front().search->getTaken();
+  consumeError(maker.makeImage().takeError());
+  CUDAKernelMaker::Made &made = maker.getMade().front();
+  return BuiltPlan{std::move(made.kernels), made.search->getTaken() != first};
+}

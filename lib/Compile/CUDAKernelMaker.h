@@ -103,4 +103,14 @@ private:
   std::optional<codegen::KernelIR> compositions; // of summaries
 };
 
+/// A plan as kernels are built from it, after what the assembler found at fault.
+struct BuiltPlan {
+  plan::GPUKernels kernels;
+  bool isAnother = false; // than the search's first
+};
+/// Of a program of the stage `chunk`, whose kernels have this symbol. Where the assembler refuses the last plan too, it
+/// is that one; whoever makes code of it is told.
+llvm::Expected<BuiltPlan> planAsBuilt(chunk::ProgramOp program, llvm::StringRef symbol,
+                                      const PipelineOptions &pipeline);
+
 } // namespace recur::compile

@@ -7,6 +7,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include <deque>
+#include <mutex>
 
 using namespace llvm;
 using namespace recur;
@@ -80,6 +82,56 @@ Expected<std::unique_ptr<Module>> codegen::readKernel(const MadeKernel &kernel, 
   return module;
 }
 
+namespace {
+
+/// The kernels that this process made last. A check makes those that it judges and those that it runs one after
+/// another, and they are the same.
+class LastKernels {
+public:
+  std::shared_ptr<const MadeKernel> find(StringRef key) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = kernels.find(key);
+    return found == kernels.end() ? nullptr : found->second;
+  }
+  void add(StringRef key, std::shared_ptr<const MadeKernel> kernel) {
+    constexpr size_t most = 64;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!kernels.try_emplace(key, std::move(kernel)).second)
+      return;
+    order.push_back(key.str());
+    if (order.size() <= most)
+      return;
+    kernels.erase(order.front());
+    order.pop_front();
+  }
+
+private:
+  std::mutex mutex;
+  StringMap<std::shared_ptr<const MadeKernel>> kernels;
+  std::deque<std::string> order; // of their keys, the oldest first
+};
+
+LastKernels &getLastKernels() {
+  static LastKernels kernels;
+  return kernels;
+}
+
+} // namespace
+
+/// All that the code depends on: a cubin has the kernel's name, and the assembler is a program that tests exchange.
+static std::string makeKey(const Target &target, Effort effort, bool assembles, const KernelIR &kernel) {
+  std::string assembler;
+  if (assembles) {
+    if (Expected<std::string> found = findAssembler())
+      assembler = *found;
+    else
+      consumeError(found.takeError());
+  }
+  return join(ArrayRef<std::string>{target.cpu, join(target.features, ","), std::to_string(int(effort)), assembler,
+                                    kernel.symbol, kernel.bitcode},
+              "\n");
+}
+
 Expected<MadeKernel> KernelFactory::makeOne(const KernelIR &kernel, bool assembles) const {
   LLVMContext context;
   Expected<std::unique_ptr<Module>> module = parseBitcodeFile(MemoryBufferRef(kernel.bitcode, kernel.symbol), context);
@@ -106,17 +158,24 @@ Expected<MadeKernel> KernelFactory::makeOne(const KernelIR &kernel, bool assembl
 Expected<std::vector<const MadeKernel *>> KernelFactory::make(ArrayRef<const KernelIR *> kernels, bool assembles) {
   std::vector<const KernelIR *> wanted;
   StringSet<> isWanted;
-  for (const KernelIR *kernel : kernels)
-    if (!made.contains(kernel->bitcode) && isWanted.insert(kernel->bitcode).second)
-      wanted.push_back(kernel);
-  std::vector<MadeKernel> results(wanted.size());
+  for (const KernelIR *kernel : kernels) {
+    if (made.contains(kernel->bitcode) || isWanted.contains(kernel->bitcode))
+      continue;
+    if (auto last = getLastKernels().find(makeKey(target, effort, assembles, *kernel))) {
+      made.try_emplace(kernel->bitcode, std::move(last));
+      continue;
+    }
+    isWanted.insert(kernel->bitcode);
+    wanted.push_back(kernel);
+  }
+  std::vector<std::shared_ptr<MadeKernel>> results(wanted.size());
   std::vector<std::string> messages(wanted.size());
   {
     DefaultThreadPool pool;
     for (auto [kernel, result, message] : zip(wanted, results, messages))
       pool.async([this, assembles, kernel = kernel, &result = result, &message = message] {
         if (Expected<MadeKernel> one = makeOne(*kernel, assembles))
-          result = std::move(*one);
+          result = std::make_shared<MadeKernel>(std::move(*one));
         else
           message = toString(one.takeError());
       });
@@ -124,10 +183,11 @@ Expected<std::vector<const MadeKernel *>> KernelFactory::make(ArrayRef<const Ker
   for (auto [kernel, result, message] : zip(wanted, results, messages)) {
     if (!message.empty())
       return createStringError(message);
+    getLastKernels().add(makeKey(target, effort, assembles, *kernel), result);
     made.try_emplace(kernel->bitcode, std::move(result));
   }
   std::vector<const MadeKernel *> found;
   for (const KernelIR *kernel : kernels)
-    found.push_back(&made.find(kernel->bitcode)->second);
+    found.push_back(made.find(kernel->bitcode)->second.get());
   return found;
 }

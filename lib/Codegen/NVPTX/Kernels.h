@@ -6,6 +6,7 @@
 #include "Target/Target.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
+#include <memory>
 
 namespace recur::codegen {
 
@@ -29,7 +30,7 @@ std::string getPTX(const MadeKernel &kernel, llvm::StringRef symbol);
 llvm::Expected<std::unique_ptr<llvm::Module>> readKernel(const MadeKernel &kernel, llvm::StringRef symbol,
                                                          llvm::LLVMContext &context);
 
-/// Makes kernels, and none twice.
+/// Makes kernels, and none twice: those that other factories of the process made last are not made again either.
 class KernelFactory {
 public:
   KernelFactory(const Target &target, Effort effort) : target(target), effort(effort) {}
@@ -41,7 +42,7 @@ private:
 
   const Target &target;
   Effort effort;
-  llvm::StringMap<MadeKernel> made; // by their bitcode
+  llvm::StringMap<std::shared_ptr<const MadeKernel>> made; // by their bitcode
 };
 
 } // namespace recur::codegen
