@@ -80,8 +80,12 @@ Value Emitter::address(const Place &place, ArrayRef<Index> indices) {
 }
 
 Value Emitter::load(Value pointer, Type type) {
-  unsigned bytes = getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8;
-  return LLVM::LoadOp::create(builder, loc, type, pointer, bytes);
+  Type element = getElementTypeOrSelf(type);
+  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
+  if (!element.isBF16() || shape.hasBF16)
+    return LLVM::LoadOp::create(builder, loc, type, pointer, bytes);
+  Value bits = LLVM::LoadOp::create(builder, loc, getTypeLike(type, builder.getI16Type()), pointer, bytes);
+  return arith::BitcastOp::create(builder, loc, type, bits);
 }
 void Emitter::store(Value value, Value pointer) {
   unsigned bytes = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() / 8;
@@ -95,6 +99,12 @@ Value Emitter::convert(Value value, Type element) {
   int64_t lanes = shape ? shape.getDimSize(0) : 1;
   if (from.isInteger())
     return convert(arith::SIToFPOp::create(builder, loc, vectorOf(builder.getF32Type(), lanes), value), element);
+  // LLVM has no registers for bf16 on such processors: a number of it that goes from block to block would be rounded
+  // again there, by a function of a library.
+  if (from.isBF16() && !this->shape.hasBF16) {
+    Value bits = arith::BitcastOp::create(builder, loc, vectorOf(builder.getI16Type(), lanes), value);
+    return convert(buildFromBF16Bits(builder, loc, bits), element);
+  }
   if (element.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth())
     return arith::ExtFOp::create(builder, loc, vectorOf(element, lanes), value);
   if (!element.isBF16() || this->shape.hasBF16)
