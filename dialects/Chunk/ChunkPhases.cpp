@@ -17,6 +17,8 @@ public:
       add("param", param.getName(), arrayShape(param));
     for (StateOp state : program.getStates())
       add("initial", state.getName(), state.getCallerShape());
+    for (InitialOp initial : program.getInitials())
+      add("initial", initial.getName(), tensorOf(initial).getShape());
     for (OutputOp output : program.getOutputs())
       add("output", output.getName(), arrayShape(output));
     for (StateOp state : program.getStates())

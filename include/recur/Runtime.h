@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 28
+#define RECUR_ABI_VERSION 29
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -238,6 +238,10 @@ typedef struct recur_gradient_info {
   const recur_kernel_info *taking_launches;
   int64_t handed_bytes;
   uint64_t handed_digest;
+  /* States that the launches above take as they are before the tokens, by their places: behind what is carried come
+   * these of `starts` or `chain_starts`. What such a state is at the start of a chunk lies in inputs' arrays. */
+  const int32_t *starts, *chain_starts;
+  int32_t start_count, chain_start_count;
 } recur_gradient_info;
 
 /* Summaries of parts of sequences on a GPU; on processors they are those of the plan `segment`. */

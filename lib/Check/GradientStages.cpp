@@ -160,7 +160,7 @@ static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, con
   if (!options)
     return options.takeError();
   Expected<compile::GradientPrograms> made =
-      compile::makeGradientPrograms(recurrence, compile::completeGradients(recurrence, *options));
+      compile::makeKernelGradients(recurrence, compile::completeGradients(recurrence, *options));
   if (!made)
     return made.takeError();
   auto plans = std::make_shared<GradientPlans>();

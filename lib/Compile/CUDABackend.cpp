@@ -298,7 +298,7 @@ Expected<KernelReport> CUDABackend::explainGradient(dgps::RecurrenceOp recurrenc
   Expected<PipelineOptions> options = completeGradient(recurrence, pipeline, &report.lostChunks);
   if (!options)
     return options.takeError();
-  Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, *options);
+  Expected<GradientPrograms> programs = makeKernelGradients(recurrence, *options);
   if (!programs)
     return programs.takeError();
   Listings listings;

@@ -36,7 +36,7 @@ Expected<plan::ChunkChoice> compile::chooseGradientChunk(dgps::RecurrenceOp recu
   auto make = [&](int64_t chunk) -> Expected<plan::ChunkProgram> {
     PipelineOptions options = pipeline;
     options.chunk = chunk;
-    Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, options);
+    Expected<GradientPrograms> programs = makeKernelGradients(recurrence, options);
     if (!programs)
       return programs.takeError();
     return plan::ChunkProgram{std::move(programs->module), programs->gradient};

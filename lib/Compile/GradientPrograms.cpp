@@ -57,6 +57,17 @@ Expected<GradientPrograms> compile::makeGradientPrograms(dgps::RecurrenceOp recu
   return result;
 }
 
+Expected<GradientPrograms> compile::makeKernelGradients(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, options);
+  if (!programs || options.target.isCPU())
+    return programs;
+  mlir::PassManager passes(recurrence.getContext());
+  populateHeldDelays(passes);
+  if (mlir::failed(passes.run(*programs->module)))
+    return make_error<InternalError>("the passes that find what delays hold failed");
+  return programs;
+}
+
 Expected<chunk::ProgramOp> compile::makeChainProgram(GradientPrograms &programs) {
   chunk::ProgramOp gradient = programs.gradient;
   StringRef prefix = "gradient.";

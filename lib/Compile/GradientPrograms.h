@@ -29,4 +29,8 @@ chunk::ProgramOp makeHandingProgram(GradientPrograms &programs);
 /// The gradients that the options ask for. An error says what of the recurrence has no gradient.
 llvm::Expected<GradientPrograms> makeGradientPrograms(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
 
+/// The same as kernels of the options' target have it: those of a GPU find what delays hold in the arrays of inputs,
+/// and keep nothing of it.
+llvm::Expected<GradientPrograms> makeKernelGradients(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
+
 } // namespace recur::compile

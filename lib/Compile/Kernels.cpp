@@ -242,7 +242,7 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   Expected<PipelineOptions> completed = getBackend(pipeline.target).completeGradient(recurrence, pipeline);
   if (!completed)
     return completed.takeError();
-  Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, *completed);
+  Expected<GradientPrograms> programs = makeKernelGradients(recurrence, *completed);
   if (!programs)
     return programs.takeError();
   bool wantsChain = pipeline.target.isCPU() || pipeline.summaries;
@@ -272,9 +272,14 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   }
   for (chunk::KeptOp kept : programs->gradient.getKept())
     gradient.kept.push_back(placeOf(states, kept.getName()));
-  if (*chain)
+  for (chunk::InitialOp initial : programs->gradient.getInitials())
+    gradient.starts.push_back(placeOf(states, initial.getName()));
+  if (*chain) {
     for (chunk::KeptOp kept : chain->getKept())
       gradient.chainKept.push_back(placeOf(states, kept.getName()));
+    for (chunk::InitialOp initial : chain->getInitials())
+      gradient.chainStarts.push_back(placeOf(states, initial.getName()));
+  }
   for (auto [place, array] : enumerate(interface.arrays))
     if (array.type == DataType::I32 || (array.kind != RECUR_OUTPUT && !wantsGradient(pipeline, array.name)))
       gradient.without.push_back(int32_t(place));

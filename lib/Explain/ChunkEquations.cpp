@@ -296,6 +296,8 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
                                 in(op.getA()), in(op.getB()), in(op.getC()), in(op.getD()),
                                 result == 1 ? " at the end" : "")};
       })
+      .Case([](chunk::InitialOp initial) { return Text{initial.getName().str()}; })
+      .Case([&](chunk::HeldOp op) { return of(op.getFirst()); }) // the state, wherever it is found
       .Case([&](chunk::PreviousOp op) {
         return Text{fmt::format("{}({}, {})", word("previous"), in(op.getState()), in(op.getAll()))};
       })

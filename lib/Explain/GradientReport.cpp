@@ -8,6 +8,7 @@
 #include "Explain/ChunkEquations.h"
 #include "Explain/ChunkReport.h"
 #include "dialects/Chunk/ChunkSummaryParts.h"
+#include "llvm/ADT/StringSet.h"
 #include <fmt/format.h>
 
 using namespace llvm;
@@ -79,11 +80,16 @@ static Cost countCost(chunk::ProgramOp program) {
   return cost;
 }
 
-static double countStateBytes(chunk::ProgramOp program) {
+/// Of those states that the gradient takes.
+static double countStateBytes(const compile::GradientPrograms &programs) {
+  StringSet<> taken;
+  for (chunk::KeptOp kept : chunk::ProgramOp(programs.gradient).getKept())
+    taken.insert(kept.getName());
   double bytes = 0;
-  for (chunk::StateOp state : program.getStates())
-    bytes += double(getByteSize(analysis::getStoredDataType(state.getKept()))) *
-             double(chunk::tensorOf(state).getNumElements());
+  for (chunk::StateOp state : chunk::ProgramOp(programs.states).getStates())
+    if (taken.contains(state.getName()))
+      bytes += double(getByteSize(analysis::getStoredDataType(state.getKept()))) *
+               double(chunk::tensorOf(state).getNumElements());
   return bytes;
 }
 
@@ -110,7 +116,7 @@ static Expected<Segments> findSegments(compile::GradientPrograms &programs) {
   segments.states = takesStates ? compile::estimateCost(programs.states) / cost : 0;
   segments.chain = *chain ? compile::estimateCost(*chain) / cost : 0;
   segments.needsKept = *chain && !chunk::ProgramOp(*chain).getKept().empty();
-  int64_t stateBytes = int64_t(countStateBytes(programs.states));
+  int64_t stateBytes = int64_t(countStateBytes(programs));
   segments.bytes = 2 * stateBytes;
   for (chunk::StateOp carried : programs.gradient.getStates())
     segments.bytes += countBytes(carried);
@@ -136,7 +142,7 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
   Expected<PipelineOptions> options = given.target.isCPU() ? given : backend.completeGradient(recurrence, given);
   if (!options)
     return options.takeError();
-  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, *options);
+  Expected<compile::GradientPrograms> programs = compile::makeKernelGradients(recurrence, *options);
   if (!programs)
     return programs.takeError();
   Expected<compile::KernelReport> kernels = backend.explainGradient(recurrence, given);
@@ -150,7 +156,7 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
                         countCost(programs->gradient),
                         countCost(programs->program),
                         countCost(programs->states),
-                        programs->gradient.getKept().empty() ? 0 : countStateBytes(programs->states),
+                        programs->gradient.getKept().empty() ? 0 : countStateBytes(*programs),
                         std::move(*segments),
                         std::move(*kernels)};
 }

@@ -30,7 +30,7 @@ Data interpreter::addCotangents(chunk::ProgramOp program, const Data &data, cons
   const Sizes &sizes = data.sizes;
   Sizes stateSizes = sizes;
   stateSizes.batch = sequences;
-  Data with{sizes, data.inputs, data.params, {}};
+  Data with{sizes, data.inputs, data.params, data.initial}; // of which a plan may take some
   for (chunk::OutputOp output : program.getOutputs()) {
     std::string name = output.getName().str();
     takeOrZero(cotangents.outputs, name, getFullShape(Role::Output, sizes, chunk::shapePerToken(output.getValue())),

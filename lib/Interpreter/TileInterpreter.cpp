@@ -45,6 +45,7 @@ Error interpreter::run(tile::KernelOp kernel, ArrayRef<CallerArray> arrays, int6
 
 std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program) {
   std::vector<KernelArray> arrays;
+  size_t initials = 0; // so many arrays come before those of the states that are taken as they are before the tokens
   abi::forEachArrayOf(program, [&](const abi::RoleFacts &facts, auto op) {
     bool isShared = false;
     SmallVector<int64_t> shape;
@@ -55,7 +56,12 @@ std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program)
     if constexpr (std::is_same_v<decltype(op), chunk::InputOp>)
       isShared = op.getShared();
     arrays.push_back({getRole(facts.role, isShared), op.getName().str(), std::move(shape)});
+    if (arrays.back().role != Role::Output && arrays.back().role != Role::Final)
+      initials = arrays.size();
   });
+  for (chunk::InitialOp initial : program.getInitials())
+    arrays.insert(arrays.begin() + ptrdiff_t(initials++),
+                  {Role::Initial, initial.getName().str(), SmallVector<int64_t>(chunk::tensorOf(initial).getShape())});
   // Behind all others lie the states that one kernel leaves for another.
   auto addKept = [&](auto state) {
     arrays.push_back({Role::Initial, state.getName().str(), state.getCallerShape(), true});

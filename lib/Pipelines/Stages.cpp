@@ -101,6 +101,8 @@ void recur::populateGradients(mlir::OpPassManager &passes, const PipelineOptions
     passes.addPass(chunk::createKeptTypesPass());
 }
 
+void recur::populateHeldDelays(mlir::OpPassManager &passes) { passes.addPass(chunk::createHoldDelaysPass()); }
+
 void recur::populateChain(mlir::OpPassManager &passes, ArrayRef<std::string> states) {
   passes.addPass(chunk::createLeaveOutGradientsPass({llvm::to_vector(states)}));
   passes.addPass(mlir::createCanonicalizerPass());

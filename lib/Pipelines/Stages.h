@@ -72,6 +72,9 @@ void populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork w
 /// of the states which the gradient takes. It has the gradients that the options name.
 void populateGradients(mlir::OpPassManager &passes, const PipelineOptions &options);
 
+/// Adds the passes behind those of gradients that find what delays of inputs hold in arrays, and leave it unkept.
+void populateHeldDelays(mlir::OpPassManager &passes);
+
 /// Adds the passes of one program of a gradient that leave out all gradients but those of the named states.
 void populateChain(mlir::OpPassManager &passes, llvm::ArrayRef<std::string> states);
 

@@ -51,7 +51,9 @@ static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(r
               offsetof(recur_gradient_info, handing_launches) == 136 &&
               offsetof(recur_gradient_info, taking_launches) == 144 &&
               offsetof(recur_gradient_info, handed_bytes) == 152 &&
-              offsetof(recur_gradient_info, handed_digest) == 160 && sizeof(recur_gradient_info) == 168);
+              offsetof(recur_gradient_info, handed_digest) == 160 && offsetof(recur_gradient_info, starts) == 168 &&
+              offsetof(recur_gradient_info, chain_starts) == 176 && offsetof(recur_gradient_info, start_count) == 184 &&
+              sizeof(recur_gradient_info) == 192);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -225,7 +227,11 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
                               makeLaunches(gradient.handingLaunches),
                               makeLaunches(gradient.takingLaunches),
                               int64(gradient.handedBytes),
-                              int64(int64_t(gradient.handedDigest))}));
+                              int64(int64_t(gradient.handedDigest)),
+                              makePlaces(gradient.starts),
+                              makePlaces(gradient.chainStarts),
+                              int32(gradient.starts.size()),
+                              int32(gradient.chainStarts.size())}));
 }
 
 Constant *DescriptorWriter::write(const KernelInterface &interface) {

@@ -63,6 +63,7 @@ struct InterfaceGradient {
   std::vector<int32_t> carried, kept;
   std::vector<int32_t> without; // arrays of the interface whose gradients were left out
   std::vector<int32_t> chainKept;
+  std::vector<int32_t> starts, chainStarts;             // of a GPU: states that are taken as they are before the tokens
   float statesCost = 0, chainCost = 0, forwardCost = 0; // over a chunk of `run`
   // Of a GPU, in place of the symbols; `statesLaunches` is left out where nothing is kept, `chainLaunches` as `chain`
   // is and where there are no summaries.

@@ -49,6 +49,8 @@ private:
   const recur_kernel_info &kernel; // that goes back
   const int32_t *kept;             // states that it takes
   int32_t keptCount;
+  const int32_t *starts; // states that it takes as they are before the tokens
+  int32_t startCount;
   GradientArguments arguments;
   GradientSpace space;
   char *workspace;
@@ -70,7 +72,9 @@ Backward::Backward(const Device &device, const Call &resolved, const ChainCall *
     : device(device), resolved(resolved), gradient(*resolved.recurrence->gradient), chain(chain),
       kernel(chain && gradient.chain_launches ? *gradient.chain_launches : getRunLaunches(resolved)),
       kept(hasParams() ? gradient.kept : gradient.chain_kept),
-      keptCount(hasParams() ? gradient.kept_count : gradient.chain_kept_count), arguments(resolved),
+      keptCount(hasParams() ? gradient.kept_count : gradient.chain_kept_count),
+      starts(hasParams() ? gradient.starts : gradient.chain_starts),
+      startCount(hasParams() ? gradient.start_count : gradient.chain_start_count), arguments(resolved),
       space(arrangeGradient(resolved, resolved.keptChunks)), workspace(static_cast<char *>(resolved.call->workspace)),
       arePacked(isPacked(*resolved.call) && !goOneByOne(resolved)), call(*resolved.call) {
   for (int32_t i = 0; i < arguments.inputs; ++i) {
@@ -305,6 +309,8 @@ recur_status Backward::runGradient(int64_t part) {
         add(getCarried(i, part, isBehind));
   };
   addCarried(/*isBehind=*/true);
+  for (int32_t i = 0; i < startCount; ++i)
+    add(getStart(starts[i], part, Role::Initial));
   for (int32_t i = 0; i < arguments.inputs && hasParams(); ++i)
     if (!isLeftOut(resolved.recurrence, arguments.input[i].info))
       add(getInputGradient(i));

@@ -11,6 +11,16 @@ void recur::chunk::giveFactor(ValueBuilder &build, StateOp state, Value decay, b
   GiveOp::create(builder, build.getLoc(), nameFactor(state), /*whole=*/false, /*rounded=*/false, total);
 }
 
+/// The last row is the chunk's first one so many tokens before.
+Value recur::chunk::buildHasTokens(ValueBuilder &build, int64_t chunk, int64_t tokens) {
+  OpBuilder &builder = build.getBuilder();
+  RankedTensorType number = makeTensor(builder.getContext(), {});
+  Value all = build.constant(0, makeTensor(builder.getContext(), {chunk}));
+  for (int64_t back = 0; back < tokens; ++back)
+    all = PreviousOp::create(builder, build.getLoc(), build.stateConstant(back == 0, number), all);
+  return build.asToken(LastOp::create(builder, build.getLoc(), all));
+}
+
 CarryProgram::CarryProgram(OpBuilder &builder, ProgramOp of, ArrayRef<StateOp> others, StringRef suffix)
     : program(ProgramOp::create(builder, of.getLoc(), (of.getSymName() + suffix).str(), of.getDims(), of.getChunk())),
       inside(OpBuilder::atBlockBegin(&program.getBody().front())) {

@@ -12,6 +12,9 @@ inline std::string nameFactor(StateOp state) { return (state.getName() + ".map")
 /// Leaves what a chunk scales the state with, where it does.
 void giveFactor(ValueBuilder &build, StateOp state, mlir::Value decay, bool linear);
 
+/// One number of a chunk: 1 where it has so many tokens, and else 0.
+mlir::Value buildHasTokens(ValueBuilder &build, int64_t chunk, int64_t tokens);
+
 /// Builds the program, whose name ends with `suffix`. It has states of its own for those of another.
 class CarryProgram {
 public:

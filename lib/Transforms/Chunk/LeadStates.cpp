@@ -1,5 +1,6 @@
 // States that a scan carries on and that need no other state, and those that hold what earlier tokens had: where each
 // chunk begins with them is found ahead of the rest, which then takes them, or in the array that they came from.
+#include "Transforms/Chunk/Delays.h"
 #include "Transforms/Chunk/MoebiusMap.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
@@ -16,31 +17,12 @@ using namespace recur::chunk;
 
 namespace {
 
-/// A state that holds what a token some time ago had: the row of that token in the chunk, or, as long as the chunk has
-/// none, what one of the states was when it began.
-struct Delay {
-  Value rows;                   // that no state enters
-  SmallVector<StateOp> earlier; // the first where the chunk has one token, the second where it has two, ...
-  /// The inputs that the rows are, side by side; none where they are computed.
-  SmallVector<InputOp> getInputs() const {
-    auto parts = rows.getDefiningOp<ConcatOp>();
-    SmallVector<InputOp> inputs;
-    for (Value part : parts ? SmallVector<Value>(parts.getOperands()) : SmallVector<Value>{rows}) {
-      auto input = part.getDefiningOp<InputOp>();
-      if (!input || input.getSizes() || (parts && tensorOf(part).getRank() != 2))
-        return {};
-      inputs.push_back(input);
-    }
-    return inputs;
-  }
-};
-
 /// Finds the last row without the others that the same ops make, which need not be there then.
 class LastRow {
 public:
-  /// `before`: what every element of the rows in front of the first one is, of as many as the row is delayed by.
-  LastRow(OpBuilder &builder, Location loc, ArrayRef<double> before)
-      : builder(builder), build(builder, loc), loc(loc), before(before) {}
+  /// `back`: so many rows earlier; those in front of the first one are zeros.
+  LastRow(OpBuilder &builder, Location loc, size_t back)
+      : builder(builder), build(builder, loc), loc(loc), back(back) {}
   Value find(Value all) {
     Value &known = found[all];
     return known ? known : found[all] = make(all);
@@ -52,7 +34,7 @@ private:
   OpBuilder &builder;
   ValueBuilder build;
   Location loc;
-  ArrayRef<double> before;
+  size_t back;
   llvm::DenseMap<Value, Value> found;
 };
 
@@ -66,9 +48,6 @@ public:
 
 private:
   bool leads(StateOp state);
-  void findDelays();
-  void findHeld();
-  void findWindows();
   void giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state);
   Value carryDelay(CarryProgram &carry, StateOp state);
   /// What a chunk adds to the state, and what it scales it with.
@@ -82,7 +61,6 @@ private:
   void takeWindow(StateOp state, InputOp input);
   /// What holds inputs' rows is found in their arrays; a program of its own says what such states become in the end.
   void buildHolding(OpBuilder &builder);
-  Value findInArrays(OpBuilder &builder, StateOp state);
 
   /// The flag of chunks that have so many tokens. Delays of several rounds have flags of their own.
   std::string countName(int64_t count) const { return suffix("tokens") + "." + std::to_string(count); }
@@ -93,7 +71,7 @@ private:
   SmallVector<StateOp> leading;
   llvm::MapVector<StateOp, InputOp> windows; // of inputs' last rows
   llvm::SetVector<StateOp> held;             // of the delays, those of inputs
-  llvm::DenseMap<StateOp, Delay> delays;
+  Delays delays;
   llvm::DenseSet<int64_t> counts;       // of tokens, that chunks say whether they have
   llvm::DenseMap<int64_t, Value> taken; // what they say, where the states are carried on
 };
@@ -117,70 +95,6 @@ static Operation *findScan(StateOp state) {
   return isScan && StatePath(state).operandsOnPath(scan) == SmallVector<unsigned, 3>{0} && scan->getOperand(0) == state
              ? scan
              : nullptr;
-}
-
-/// The delay that makes a state's next value, if it alone does.
-static std::optional<Delay> findDelay(StateOp state) {
-  auto last = state.getNext().getValue().getDefiningOp<LastOp>();
-  if (!last || tensorOf(state).getRank() > 1)
-    return std::nullopt;
-  Delay delay{last.getAll(), {}};
-  while (auto previous = delay.rows.getDefiningOp<PreviousOp>()) {
-    auto earlier = previous.getState().getDefiningOp<StateOp>();
-    if (!earlier)
-      return std::nullopt;
-    delay.earlier.push_back(earlier);
-    delay.rows = previous.getAll();
-  }
-  return delay;
-}
-
-/// Delays lead if all states that they hold before do. A whole chunk has all the tokens that they hold.
-void LeadSplitter::findDelays() {
-  SmallVector<Value> states;
-  for (StateOp state : program.getStates())
-    states.push_back(state);
-  llvm::SetVector<Operation *> dependents = findDependents(program.getBody().front(), states);
-  for (StateOp state : program.getStates())
-    if (std::optional<Delay> delay = findDelay(state);
-        delay && !dependents.contains(delay->rows.getDefiningOp()) && delay->earlier.size() < program.getChunk())
-      delays[state] = std::move(*delay);
-  auto isUnknown = [&](StateOp state) { return !delays.contains(state); };
-  SmallVector<StateOp> unknown;
-  do {
-    unknown.clear();
-    for (auto &[state, delay] : delays)
-      if (llvm::any_of(delay.earlier, isUnknown))
-        unknown.push_back(state);
-    for (StateOp state : unknown)
-      delays.erase(state);
-  } while (!unknown.empty());
-}
-
-/// The delays of inputs whose earlier states are such delays too.
-void LeadSplitter::findHeld() {
-  for (StateOp state : program.getStates())
-    if (auto delay = delays.find(state); delay != delays.end() && !delay->second.getInputs().empty())
-      held.insert(state);
-  auto isOther = [&](StateOp state) { return !held.contains(state); };
-  while (held.remove_if([&](StateOp state) { return llvm::any_of(delays[state].earlier, isOther); }))
-    ;
-}
-
-/// The states that hold the last rows of an input, which only a loop that moves them reads.
-void LeadSplitter::findWindows() {
-  for (StateOp state : program.getStates()) {
-    auto loop = state.getNext().getValue().getDefiningOp<TokenLoopOp>();
-    std::optional<Window> window = loop ? findWindow(loop) : std::nullopt;
-    if (!window || loop.getStates().front() != state || state.getSizes())
-      continue;
-    auto input = loop.getStreams()[window->stream].getDefiningOp<InputOp>();
-    bool isReadByLoop =
-        llvm::all_of(state->getUsers(), [&](Operation *user) { return user == loop || isa<NextOp>(user); });
-    bool isOfOwnTokens = input && !input.getSizes() && !input.getBack();
-    if (isOfOwnTokens && isReadByLoop && loop.getStateResults().front().hasOneUse())
-      windows[state] = input;
-  }
 }
 
 /// One number, or some side by side: a matrix of them for each token would be far more than its states at the chunks'
@@ -258,9 +172,9 @@ Value LastRow::make(Value all) {
         llvm::map_to_vector(map.getOperands(), [&](Value part) { return hasTokens(part) ? find(part) : part; });
     return MapOp::create(builder, loc, map.getFunction(), operands);
   }
-  for (double number : before)
-    all = PreviousOp::create(builder, loc,
-                             build.stateConstant(number, makeTensor(builder.getContext(), shapePerToken(all))), all);
+  for (size_t row = 0; row < back; ++row)
+    all = PreviousOp::create(builder, loc, build.stateConstant(0, makeTensor(builder.getContext(), shapePerToken(all))),
+                             all);
   return build.asToken(LastOp::create(builder, loc, all));
 }
 
@@ -270,16 +184,12 @@ void LeadSplitter::giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp
   const Delay &delay = delays.find(state)->second;
   Location loc = state.getLoc();
   ValueBuilder build(inside, loc);
-  auto lastOf = [&](Value all, ArrayRef<double> before) -> Value { return LastRow{inside, loc, before}.find(all); };
   auto give = [&](StringRef name, Value value) { GiveOp::create(inside, loc, name, false, false, value); };
-  give(nameOffset(state), lastOf(copies.lookup(delay.rows), SmallVector<double>(delay.earlier.size(), 0)));
+  give(nameOffset(state), LastRow(inside, loc, delay.earlier.size()).find(copies.lookup(delay.rows)));
   for (int64_t count = 1; count <= int64_t(delay.earlier.size()); ++count) {
     if (!counts.insert(count).second)
       continue;
-    SmallVector<double> before(count, 0);
-    before.front() = 1;
-    Value zeros = build.constant(0, makeTensor(program.getContext(), {int64_t(program.getChunk())}));
-    give(countName(count), lastOf(zeros, before));
+    give(countName(count), buildHasTokens(build, int64_t(program.getChunk()), count));
   }
 }
 
@@ -352,7 +262,8 @@ void LeadSplitter::takeStates() {
     OpBuilder builder(state);
     for (InputOp input : delays[state].getInputs()) // which may be declared behind the state
       input->moveBefore(&program.getBody().front().front());
-    state.getResult().replaceAllUsesWith(findInArrays(builder, state));
+    const Delay &delay = delays[state];
+    state.getResult().replaceAllUsesWith(buildHeld(builder, state, delay, delay.getInputs()));
     state.erase();
   }
   for (StateOp state : leading) {
@@ -416,27 +327,6 @@ void LeadSplitter::buildHolding(OpBuilder &builder) {
                    buildMovedWindow(inside, state.getLoc(), states[state], inputs[input]));
 }
 
-Value LeadSplitter::findInArrays(OpBuilder &builder, StateOp state) {
-  const Delay &delay = delays[state];
-  Location loc = state.getLoc();
-  ValueBuilder build(builder, loc);
-  auto back = int64_t(delay.earlier.size()) + 1;
-  Value initial = InitialOp::create(builder, loc, state.getType(), state.getNameAttr(), state.getStoredAttr());
-  SmallVector<InputOp> inputs = delay.getInputs();
-  if (inputs.size() == 1)
-    return HeldOp::create(builder, loc, state.getType(), inputs[0], back, initial);
-  SmallVector<Value> parts;
-  int64_t place = 0;
-  Value row = build.asToken(initial);
-  for (InputOp input : inputs) {
-    int64_t size = tensorOf(input).getDimSize(1);
-    Value first = build.asState(SliceOp::create(builder, loc, row, place, size));
-    parts.push_back(build.asToken(HeldOp::create(builder, loc, first.getType(), input, back, first)));
-    place += size;
-  }
-  return build.asState(ConcatOp::create(builder, loc, tensorOf(row), parts));
-}
-
 SmallVector<StateOp> LeadSplitter::findVectors() {
   auto isVector = [](StateOp state) { return tensorOf(state).getRank() < 2; };
   Block &block = program.getBody().front();
@@ -485,11 +375,9 @@ bool LeadSplitter::split() {
   if (losesDigits(program, values))
     leading.clear();
   bool carriesScans = !leading.empty();
-  findDelays();
-  if (!program.getKeeps()) { // which leaves them at the beginning of every chunk
-    findHeld();
-    findWindows();
-  }
+  delays = findDelays(program);
+  held = findHeld(program, delays); // a gradient finds them in arrays too, so nobody keeps them
+  windows = findInputWindows(program);
   for (StateOp state : program.getStates())
     if (delays.contains(state) && !held.contains(state))
       leading.push_back(state);

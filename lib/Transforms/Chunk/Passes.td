@@ -383,4 +383,47 @@ def KeepStatesPass : Pass<"chunk-keep-states", "::mlir::ModuleOp"> {
   }];
 }
 
+def HoldDelaysPass : Pass<"chunk-hold-delays", "::mlir::ModuleOp"> {
+  let summary = "find what delays of inputs hold in the arrays of a gradient's inputs";
+  let description = [{
+    A gradient (`chunk-differentiate`) takes each state as it was kept at the chunk's start. A state that holds the row that an
+    input had some tokens ago is in the input's array anyway (`chunk.held`), but for the first tokens of a sequence,
+    which have what the state was before them (`chunk.initial`). So nothing of such a state need be kept. Nor need a window
+    of an input's last rows, which a loop moves by one.
+
+    Before:
+    ```mlir
+    chunk.program @twice {} chunk 8 {
+      %x = chunk.input "x" : tensor<8xf32>
+      %s = chunk.state "s" : tensor<f32>
+      %p = chunk.previous %s, %x : tensor<f32>, tensor<8xf32>
+      %o = chunk.map mul %x, %p : tensor<8xf32>, tensor<8xf32>
+      %l = chunk.last %x : tensor<8xf32>
+      chunk.output "o" %o : tensor<8xf32>
+      chunk.next %s, %l : tensor<f32>
+    }
+    chunk.program @twice_gradient {} chunk 8 backward {
+      %x = chunk.input "x" : tensor<8xf32>
+      %s = chunk.kept "s" : tensor<f32>
+      %p = chunk.previous %s, %x : tensor<f32>, tensor<8xf32>
+      %c = chunk.input "cotangent.o" : tensor<8xf32>
+      %g = chunk.map mul %c, %p : tensor<8xf32>, tensor<8xf32>
+      chunk.output "gradient.x" %g : tensor<8xf32>
+    }
+    ```
+    After, of the gradient:
+    ```mlir
+    chunk.program @twice_gradient {} chunk 8 backward {
+      %x = chunk.input "x" : tensor<8xf32>
+      %c = chunk.input "cotangent.o" : tensor<8xf32>
+      %i = chunk.initial "s" : tensor<f32>
+      %s = chunk.held %x[1], %i : tensor<8xf32>, tensor<f32>
+      %p = chunk.previous %s, %x : tensor<f32>, tensor<8xf32>
+      %g = chunk.map mul %c, %p : tensor<8xf32>, tensor<8xf32>
+      chunk.output "gradient.x" %g : tensor<8xf32>
+    }
+    ```
+  }];
+}
+
 #endif // RECUR_TRANSFORMS_CHUNK_PASSES_TD

@@ -50,7 +50,7 @@ private:
 struct ProloguePass : recur::chunk::impl::ProloguePassBase<ProloguePass> {
   void runOnOperation() override {
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
-      if (!program.getSummaryOf() && !program.getBackward() && !program.getKeeps() && !cancels(program))
+      if (!program.getSummaryOf() && !program.getBackward() && !cancels(program))
         PrologueSplitter(program).split();
   }
 };
@@ -174,6 +174,7 @@ void PrologueSplitter::build(OpBuilder &builder) {
   IRMapping copies;
   auto prologue = cast<ProgramOp>(builder.clone(*program, copies));
   prologue.setSymName((program.getSymName() + "_prologue").str());
+  prologue.setKeeps(false);
   for (Operation &op : llvm::reverse(block))
     if (!local.contains(&op))
       copies.lookup(&op)->erase();

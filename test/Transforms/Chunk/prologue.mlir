@@ -24,6 +24,26 @@ chunk.program @shifted {} chunk 8 {
 
 // -----
 
+// What keeps its states has the same in front, and keeps them where they are carried.
+// CHECK-LABEL: chunk.program @keeping_prologue {} chunk 8 {
+// CHECK: chunk.give "prologue.0" rounded
+// CHECK-LABEL: chunk.program @keeping {} chunk 8 keeps {
+// CHECK: chunk.take "prologue.0" rounded
+// CHECK: chunk.state "S"
+chunk.program @keeping {} chunk 8 keeps {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %k_back1 = chunk.initial "k_back1" : tensor<3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %h = chunk.held %k[1], %k_back1 : tensor<8x3xf32>, tensor<3xf32>
+  %p = chunk.previous %h, %k : tensor<3xf32>, tensor<8x3xf32>
+  %r = chunk.map add %k, %p : tensor<8x3xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %r : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
 // A number times a row is the two; numbers of tokens are made here too, and those of decays as they are. Steps of decays that
 // are rows stay where they are needed, made of what came and not of what is rounded.
 // CHECK-LABEL: chunk.program @gated_prologue {} chunk 8 {

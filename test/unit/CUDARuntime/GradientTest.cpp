@@ -90,7 +90,8 @@ protected:
   int32_t carried[2] = {0, -1}, kept[1] = {0};
   recur_gradient_info gradient = {nullptr, nullptr, 0,       carried, kept,    2, 1, chunk,         0,
                                   nullptr, nullptr, nullptr, 0,       0,       0, 0, &statesKernel, &runKernel,
-                                  &sum,    nullptr, nullptr, nullptr, nullptr, 0, 0};
+                                  &sum,    nullptr, nullptr, nullptr, nullptr, 0, 0, nullptr,       nullptr,
+                                  0,       0};
   // A call forward that hands states over has them behind its arguments.
   recur_launch_array handingArrays[7] = {{0, -1, 0, 0}, {1, -1, 0, 0}, {2, -1, 0, 0}, {3, -1, 0, 0},
                                          {4, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
@@ -303,6 +304,26 @@ TEST_F(Gradient, WithLittleWorkspaceGoesByParts) {
   EXPECT_EQ(wordsOfSum(all[3])[recur::abi::SumTokensWord], 108);
   EXPECT_EQ(wordsOfSum(all[3])[recur::abi::SumFromStridesWord], 108 * heads * keys);
   EXPECT_EQ(wordsOfSum(all[6])[recur::abi::SumTokensWord], 192);
+}
+
+/// What a delay holds lies in inputs' arrays, but for what it was before the part's tokens.
+TEST_F(Gradient, TakesStatesAsTheyAreBeforeTheTokens) {
+  fakeCUDA.wordCount = recur::abi::countWords(runCount + 1);
+  constexpr int32_t starts[] = {0};
+  constexpr int runStart = runQ;
+  gradient.starts = starts;
+  gradient.start_count = 1;
+  ASSERT_EQ(backward(), RECUR_OK) << recur_message();
+  int64_t whole = call.workspace_bytes;
+  EXPECT_EQ(dataOf(fakeCUDA.all[1], runSum), 0);
+  EXPECT_EQ(wordsOf(fakeCUDA.all[1], runStart), wordsOf(fakeCUDA.all[0], statesInitial));
+  EXPECT_EQ(dataOf(fakeCUDA.all[1], runV + 1), at(memory[gradientV])) << "behind them";
+  EXPECT_EQ(wordsOf(fakeCUDA.all[1], runKept + 1), wordsOf(fakeCUDA.all[0], statesKept));
+  ASSERT_EQ(backward(whole - 1), RECUR_OK) << recur_message();
+  const std::vector<FakeLaunch> &all = fakeCUDA.all;
+  ASSERT_EQ(all.size(), 8u);
+  EXPECT_EQ(dataOf(all[2], runStart), dataOf(all[0], statesFinal)) << "of the second part";
+  EXPECT_EQ(dataOf(all[5], runStart), at(memory[initial]));
 }
 
 TEST_F(Gradient, TakesWhatTheQuerySays) {

@@ -69,7 +69,7 @@ TEST(GradientRoom, RowsAreReadInTheOrderThatLeavesRoom) {
   pipeline.target = *findTarget("sm_90a");
   pipeline.dataTypes = DataType::BF16;
   pipeline.chunk = 16;
-  auto programs = compile::makeGradientPrograms(recurrence, compile::completeGradients(recurrence, pipeline));
+  auto programs = compile::makeKernelGradients(recurrence, compile::completeGradients(recurrence, pipeline));
   ASSERT_TRUE(bool(programs)) << llvm::toString(programs.takeError());
   auto kernels = plan::Search(programs->gradient, pipeline).find();
   ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());

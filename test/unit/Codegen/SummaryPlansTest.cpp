@@ -164,7 +164,7 @@ TEST_P(SummaryPlans, OfCotangentsAreThoseOfTheGradient) {
   ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
   dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
   PipelineOptions pipeline = makeOptions(DataType::F32);
-  compile::GradientPrograms programs = get(compile::makeGradientPrograms(recurrence, pipeline));
+  compile::GradientPrograms programs = get(compile::makeKernelGradients(recurrence, pipeline));
   chunk::ProgramOp chain = get(compile::makeChainProgram(programs));
   if (!chain)
     GTEST_SKIP() << "it is the gradient's own plan";

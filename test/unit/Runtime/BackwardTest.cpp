@@ -68,10 +68,10 @@ void runChain(const recur_array *arrays, int64_t tokens, void *workspace) {
 }
 
 constexpr int32_t carried[] = {0, 1, -1}, keptStates[] = {0};
-constexpr recur_gradient_info gradient = {runStates, runGradient, 64,      carried,  keptStates, 3,       1,
-                                          chunk,     0,           nullptr, runChain, keptStates, 1,       0.3f,
-                                          0.4f,      0.5f,        nullptr, nullptr,  nullptr,    nullptr, nullptr,
-                                          nullptr,   nullptr,     0,       0};
+constexpr recur_gradient_info gradient = {
+    runStates, runGradient, 64,      carried, keptStates, 3,       1,       chunk,   0,       nullptr,
+    runChain,  keptStates,  1,       0.3f,    0.4f,       0.5f,    nullptr, nullptr, nullptr, nullptr,
+    nullptr,   nullptr,     nullptr, 0,       0,          nullptr, nullptr, 0,       0};
 
 recur_recurrence makeRecurrence() {
   recur_recurrence recurrence = segmented;
@@ -229,9 +229,10 @@ TEST(Backward, RefusesGradientsThatWereLeftOut) {
     write(arrays[12], 1, V * K, 4);
     write(arrays[13], 1, 1, 5);
   };
-  constexpr recur_gradient_info some = {runStates,     run,     64,      carriedSome, nullptr, 2, 0, chunk,   2,
-                                        withoutPlaces, nullptr, nullptr, 0,           0,       0, 0, nullptr, nullptr,
-                                        nullptr,       nullptr, nullptr, nullptr,     nullptr, 0, 0};
+  constexpr recur_gradient_info some = {
+      runStates, run,     64,      carriedSome, nullptr, 2,       0,       chunk,   2,       withoutPlaces,
+      nullptr,   nullptr, 0,       0,           0,       0,       nullptr, nullptr, nullptr, nullptr,
+      nullptr,   nullptr, nullptr, 0,           0,       nullptr, nullptr, 0,       0};
   recur_recurrence recurrence = attention;
   recurrence.gradient = &some;
   for (int64_t interval : {0, 4, 8}) {
@@ -265,9 +266,9 @@ TEST(Backward, RefusesGradientsThatWereLeftOut) {
 TEST(Backward, TakesLessThanHalfOfInputsAndGradientsBeside) {
   constexpr int64_t side = 128;
   static constexpr int32_t state[] = {0};
-  constexpr recur_gradient_info delta = {runStates, runGradient, 1 << 18, state,   state,   1, 1, 64,      0,
-                                         nullptr,   nullptr,     nullptr, 0,       0,       0, 0, nullptr, nullptr,
-                                         nullptr,   nullptr,     nullptr, nullptr, nullptr, 0, 0};
+  constexpr recur_gradient_info delta = {
+      runStates, runGradient, 1 << 18, state,   state,   1,       1,       64, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0,
+      nullptr,   nullptr,     nullptr, nullptr, nullptr, nullptr, nullptr, 0,  0, nullptr, nullptr, 0,       0};
   for (int32_t type : {RECUR_F32, RECUR_BF16}) {
     const recur_array_info arrays[] = {
         {"q", RECUR_INPUT, type, 1, 1, {side, 0}},  {"k", RECUR_INPUT, type, 1, 1, {side, 0}},

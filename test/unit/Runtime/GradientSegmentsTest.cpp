@@ -121,13 +121,13 @@ template <bool takesStates> void runChain(const recur_array *arrays, int64_t tok
 
 constexpr int32_t carried[] = {0, 1, -1}, kept[] = {0};
 constexpr recur_gradient_info plain = {
-    runStates, runGradient,     64,      carried, kept,    3,    1,    chunk,   0,
-    nullptr,   runChain<false>, nullptr, 0,       0.2f,    0.3f, 0.4f, nullptr, nullptr,
-    nullptr,   nullptr,         nullptr, nullptr, nullptr, 0,    0};
+    runStates,       runGradient, 64,      carried, kept, 3,       1,       chunk,   0,       nullptr,
+    runChain<false>, nullptr,     0,       0.2f,    0.3f, 0.4f,    nullptr, nullptr, nullptr, nullptr,
+    nullptr,         nullptr,     nullptr, 0,       0,    nullptr, nullptr, 0,       0};
 constexpr recur_gradient_info taking = {
-    runStates, runGradient,    64,      carried, kept,    3,    1,    chunk,   0,
-    nullptr,   runChain<true>, kept,    1,       0.2f,    0.3f, 0.4f, nullptr, nullptr,
-    nullptr,   nullptr,        nullptr, nullptr, nullptr, 0,    0};
+    runStates,      runGradient, 64,      carried, kept, 3,       1,       chunk,   0,       nullptr,
+    runChain<true>, kept,        1,       0.2f,    0.3f, 0.4f,    nullptr, nullptr, nullptr, nullptr,
+    nullptr,        nullptr,     nullptr, 0,       0,    nullptr, nullptr, 0,       0};
 
 struct Processors {
   explicit Processors(int32_t count) : before(getProcessors()) { setProcessors(count); }

@@ -34,11 +34,21 @@ const recur_array_info startArrays[] = {{"mu", RECUR_PARAM, RECUR_F32, 0, 0, {0,
 const recur_kernel_info startKernels[] = {
     {runStart, 64, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr}};
 const int32_t startCarried[] = {0, -1};
-const recur_gradient_info startGradient = {
-    runNothing, runStartGradient, 64,      startCarried, nullptr, 2,       0,       64,
-    0,          nullptr,          nullptr, nullptr,      0,       0.1f,    0,       0.5f,
-    nullptr,    nullptr,          nullptr, nullptr,      nullptr, nullptr, nullptr, 0,
-    0};
+const recur_gradient_info startGradient = {runNothing, runStartGradient,
+                                           64,         startCarried,
+                                           nullptr,    2,
+                                           0,          64,
+                                           0,          nullptr,
+                                           nullptr,    nullptr,
+                                           0,          0.1f,
+                                           0,          0.5f,
+                                           nullptr,    nullptr,
+                                           nullptr,    nullptr,
+                                           nullptr,    nullptr,
+                                           nullptr,    0,
+                                           0,          nullptr,
+                                           nullptr,    0,
+                                           0};
 const recur_recurrence start = {RECUR_ABI_VERSION, 0,       2,      1,       startArrays, startKernels,
                                 "attention$start", "host",  "test", nullptr, nullptr,     RECUR_CPU,
                                 &startGradient,    nullptr, nullptr};
@@ -55,9 +65,10 @@ void runGradient(const recur_array *arrays, int64_t tokens, void *) {
   *floats(arrays[16]) = *floats(arrays[9]) + float(tokens);
 }
 const int32_t carried[] = {0, 1, -1};
-const recur_gradient_info gradient = {runNothing, runGradient, 64,      carried, nullptr, 3, 0,    4,       0,
-                                      nullptr,    nullptr,     nullptr, 0,       0.3f,    0, 0.5f, nullptr, nullptr,
-                                      nullptr,    nullptr,     nullptr, nullptr, nullptr, 0, 0};
+const recur_gradient_info gradient = {runNothing, runGradient, 64,      carried, nullptr, 3,       0,       4,
+                                      0,          nullptr,     nullptr, nullptr, 0,       0.3f,    0,       0.5f,
+                                      nullptr,    nullptr,     nullptr, nullptr, nullptr, nullptr, nullptr, 0,
+                                      0,          nullptr,     nullptr, 0,       0};
 
 recur_recurrence makeRecurrence(const recur_recurrence &base = attention) {
   recur_recurrence recurrence = base;
