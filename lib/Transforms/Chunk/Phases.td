@@ -74,8 +74,10 @@ def TrailStatesPass : Pass<"chunk-trail-states", "::mlir::ModuleOp"> {
   let description = [{
     In the program of a gradient, the cotangent of a state that leads (`chunk-lead-states`) trails: one scan carries it from the
     last token to the first, or a delay from each token to the one before, and no other state needs it, but sums and such that trail as
-    well. The program leaves what each chunk adds to the cotangent and what it scales it with; a delay leaves nothing of it. Delays that follow
-    one another trail one behind the other, since a sequence may end with fewer tokens than they reach over. Behind the program come two: `_carry` goes from the last chunk to the first with that
+    well. The program leaves what each chunk adds to the cotangent and what it scales it with; a delay leaves nothing of it. Of delays
+    that follow one another a chunk gives back its own rows, and what comes from behind it only where it has fewer tokens than they
+    reach over, as the sequence's last may; where something else is made of the rows between two delays, they trail one behind
+    the other. Behind the program come two: `_carry` goes from the last chunk to the first with that
     alone, and leaves each chunk the cotangent that it ends with. `_behind`, whose chunks are apart, finishes the outputs and sums that the
     cotangent enters. What `_behind` needs besides, it makes again of arrays by elementwise functions, scans and decays; the rest it takes. Of
     rows that delays and weights make of one row, it takes that one.

@@ -16,6 +16,12 @@ using namespace recur::chunk;
 
 namespace {
 
+/// A state that enters what another one becomes, where the chunk has so many tokens.
+struct Reached {
+  StateOp state;
+  int64_t tokens;
+};
+
 class TrailSplitter {
 public:
   explicit TrailSplitter(ProgramOp program) : program(program), block(program.getBody().front()) {
@@ -28,6 +34,9 @@ public:
 
 private:
   void findTrailing();
+  bool findReached(StateOp state, Value rows, int64_t tokens);
+  Value buildOwn(ValueBuilder &build, Value rows);
+  bool isEntered(Value value) { return entered.contains(value.getDefiningOp()); }
   bool findCrossings();
   bool isMadeAgain(Value value);
   bool isMatrixOfTokens(Value value);
@@ -38,6 +47,7 @@ private:
   ProgramOp buildBehind(OpBuilder &builder);
 
   std::string crossingName(size_t number) const;
+  std::string countName(int64_t tokens) const { return (counts.lookup(tokens) + ".tokens." + Twine(tokens)).str(); }
 
   ProgramOp program;
   Block &block;
@@ -45,6 +55,10 @@ private:
   llvm::SetVector<StateOp> trailing, moved; // those whose chunks are found behind; others that only need these
   llvm::DenseSet<Operation *> behind;       // ops that a trailing state enters, or that only such need
   llvm::SetVector<Value> crossing;          // what the ops behind need of the rest
+  llvm::SetVector<Operation *> entered;     // by states that could trail
+  llvm::DenseMap<StateOp, SmallVector<Reached>> reached; // by delays, of others
+  llvm::DenseMap<int64_t, StringRef>
+      counts; // of tokens, that chunks say whether they have, by the state they say it for
 };
 
 struct TrailStatesPass : recur::chunk::impl::TrailStatesPassBase<TrailStatesPass> {
@@ -94,13 +108,58 @@ void TrailSplitter::findTrailing() {
   };
   while (known.remove_if(isNeeded))
     ;
+  SmallVector<Value> values;
+  for (StateOp state : known)
+    values.push_back(state);
+  entered = findDependents(block, values);
   for (StateOp state : known) {
     bool isLater = llvm::any_of(known, [&](StateOp other) {
       return other != state && findDependents(block, other.getResult()).contains(findCarrier(state));
     });
-    if (!isLater)
+    FollowingOp delay = findDelay(state);
+    if (!isLater || (delay && findReached(state, delay.getRows(), 1)))
       trailing.insert(state);
   }
+  auto isLater = [&](StateOp state) {
+    return llvm::any_of(reached.lookup(state), [&](const Reached &other) {
+      return !trailing.contains(other.state) || !findDelay(other.state);
+    });
+  };
+  while (trailing.remove_if(isLater))
+    ;
+}
+
+/// Finds what states enter the first of the rows that a delay clears, where these are sums of what other delays give
+/// and of what no state enters. A state is in the row of the last token, and each delay on the way moves it by one.
+bool TrailSplitter::findReached(StateOp state, Value rows, int64_t tokens) {
+  if (!isEntered(rows))
+    return true;
+  Operation *maker = rows.getDefiningOp();
+  if (auto map = dyn_cast<MapOp>(maker); map && map.getFunction() == Function::Add)
+    return llvm::all_of(map.getOperands(), [&](Value part) {
+      return part.getType() == rows.getType() && findReached(state, part, tokens);
+    });
+  auto delay = dyn_cast<FollowingOp>(maker);
+  if (!delay || rows != delay.getAll())
+    return false;
+  auto other = delay.getState().getDefiningOp<StateOp>();
+  if (other)
+    reached[state].push_back({other, tokens});
+  return (other || !isEntered(delay.getState())) && findReached(state, delay.getRows(), tokens + 1);
+}
+
+/// The rows without the states; null where nothing is left.
+Value TrailSplitter::buildOwn(ValueBuilder &build, Value rows) {
+  if (!isEntered(rows))
+    return constantNumber(rows) == 0.0 ? Value() : rows;
+  if (auto map = rows.getDefiningOp<MapOp>())
+    return build.add(buildOwn(build, map.getOperands()[0]), buildOwn(build, map.getOperands()[1]));
+  auto delay = rows.getDefiningOp<FollowingOp>();
+  Value own = buildOwn(build, delay.getRows());
+  if (!own)
+    return {};
+  Value zero = build.stateConstant(0, tensorOf(delay.getState()));
+  return FollowingOp::create(build.getBuilder(), delay.getLoc(), zero, own).getAll();
 }
 
 /// Whether it is a matrix of the tokens, which is made where it is applied.
@@ -206,11 +265,20 @@ void TrailSplitter::leaveBehind() {
     Location loc = state.getLoc();
     ValueBuilder build(inside, loc);
     ReverseScanOp scan = findScan(state);
+    Value zero = build.stateConstant(0, tensorOf(state));
     if (FollowingOp delay = findDelay(state)) { // of which nothing is left a chunk later
-      GiveOp::create(inside, loc, nameOffset(state), false, false, build.asToken(delay.getFirst()));
+      Value first = delay.getFirst();
+      if (!reached.lookup(state).empty()) {
+        Value own = buildOwn(build, delay.getRows());
+        first = own ? FollowingOp::create(inside, loc, zero, own).getFirst() : zero;
+      }
+      GiveOp::create(inside, loc, nameOffset(state), false, false, build.asToken(first));
+      for (const Reached &other : reached.lookup(state))
+        if (counts.try_emplace(other.tokens, state.getName()).second)
+          GiveOp::create(inside, loc, countName(other.tokens), false, false,
+                         buildHasTokens(build, int64_t(program.getChunk()), other.tokens));
       continue;
     }
-    Value zero = build.stateConstant(0, tensorOf(state));
     auto own = ReverseScanOp::create(inside, loc, zero, scan.getAdditions(), scan.getDecay(), scan.getLinear());
     GiveOp::create(inside, loc, nameOffset(state), false, false, build.asToken(own.getFirst()));
     giveFactor(build, state, scan.getDecay(), scan.getLinear());
@@ -222,12 +290,23 @@ void TrailSplitter::leaveBehind() {
 /// Of one row a chunk the scan is one forward: the chunk's offset and factor are those of the way back already.
 void TrailSplitter::buildCarry(OpBuilder &builder) {
   CarryProgram carry(builder, program, trailing.getArrayRef());
-  for (StateOp state : trailing) {
-    if (findDelay(state))
-      carry.leave(state, ValueBuilder(carry.getInside(), state.getLoc()).asState(carry.takeOffset(state)));
-    else
-      carry.leave(state, carry.scan(state, findScan(state).getDecay()));
-  }
+  llvm::DenseMap<int64_t, Value> has;
+  auto becomes = [&](StateOp state) -> Value {
+    if (!findDelay(state))
+      return carry.scan(state, findScan(state).getDecay());
+    ValueBuilder build(carry.getInside(), state.getLoc());
+    Value next = carry.takeOffset(state);
+    for (const Reached &other : reached.lookup(state)) {
+      Value &hasSoMany = has[other.tokens];
+      if (!hasSoMany)
+        hasSoMany = carry.take(countName(other.tokens), {});
+      Value with = build.add(next, build.asToken(carry.getStates().lookup(other.state)));
+      next = build.select(hasSoMany, with, next);
+    }
+    return build.asState(next);
+  };
+  for (StateOp state : trailing)
+    carry.leave(state, becomes(state));
 }
 
 /// The outputs, and the sums, that trailing states enter.
@@ -268,9 +347,9 @@ ProgramOp TrailSplitter::split() {
   OpBuilder builder(program->getContext());
   builder.setInsertionPointAfter(program);
   ProgramOp last = buildBehind(builder);
+  leaveBehind();
   builder.setInsertionPointAfter(program);
   buildCarry(builder);
-  leaveBehind();
   for (Operation *op : behind)
     if (isa<OutputOp, NextOp>(op))
       op->erase();

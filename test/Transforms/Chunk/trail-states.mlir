@@ -170,36 +170,50 @@ chunk.program @adding {} chunk 8 backward {
 
 // -----
 
-// What two tokens' delays give back is carried one behind the other, for a sequence may end with a chunk of one token. What a
-// delay and the weights make of a row is made again behind: one array of rows is left.
+// What two tokens' delays give back is carried together. What the chunk behind gives back of its first row is all of it, but
+// where the sequence ends with a chunk of one token: then what it gives back of its second row is what comes from behind it.
+// What a delay and the weights make of a row is made again behind: one array of rows is left.
 // CHECK-LABEL: chunk.program @delays {} chunk 8 backward {
 // CHECK-NOT: chunk.state "gradient.x
 // CHECK: %[[D:.*]] = chunk.read left %v, %gradient.S
-// CHECK: %{{.*}}, %[[FIRST:.*]] = chunk.following %{{.*}}, %{{.*}} : tensor<3xf32>, tensor<8x3xf32>
-// CHECK: %[[ROW:.*]] = chunk.reshape_state %[[FIRST]] : tensor<3xf32> to tensor<1x3xf32>
-// CHECK: chunk.give "gradient.x2.offset" %[[ROW]] : tensor<1x3xf32>
+// CHECK: %[[OWN2:.*]] = chunk.map mul %[[D]], %w
+// CHECK: %[[ALL2:.*]], %{{.*}} = chunk.following %{{.*}}, %[[OWN2]] : tensor<3xf32>, tensor<8x3xf32>
+// CHECK: %{{.*}}, %[[FIRST1:.*]] = chunk.following %{{.*}}, %[[ALL2]] : tensor<3xf32>, tensor<8x3xf32>
+// CHECK: %[[ROW1:.*]] = chunk.reshape_state %[[FIRST1]] : tensor<3xf32> to tensor<1x3xf32>
+// CHECK: chunk.give "gradient.x1.offset" %[[ROW1]] : tensor<1x3xf32>
+// CHECK: %[[ONE:.*]] = chunk.previous %{{.*}}, %{{.*}} : tensor<f32>, tensor<8xf32>
+// CHECK: %[[LAST:.*]] = chunk.last %[[ONE]] : tensor<8xf32>
+// CHECK: %[[HAS:.*]] = chunk.reshape_state %[[LAST]] : tensor<f32> to tensor<1xf32>
+// CHECK: chunk.give "gradient.x1.tokens.1" %[[HAS]] : tensor<1xf32>
+// CHECK: chunk.give "gradient.x2.offset"
 // CHECK-NOT: chunk.give "gradient.x2.map"
 // CHECK: chunk.give "trail.0" %[[D]] : tensor<8x3xf32>
 // CHECK-NOT: chunk.give
 // CHECK-LABEL: chunk.program @delays_carry {} chunk 8 backward {
-// CHECK: %[[STATE:.*]] = chunk.state "gradient.x2" : tensor<3xf32>
-// CHECK: %[[OFFSET:.*]] = chunk.take "gradient.x2.offset" : tensor<1x3xf32>
-// CHECK: %[[NEXT:.*]] = chunk.reshape_state %[[OFFSET]] : tensor<1x3xf32> to tensor<3xf32>
-// CHECK: chunk.next %[[STATE]], %[[NEXT]] : tensor<3xf32>
-// CHECK: chunk.give "gradient.x2" whole %[[STATE]] : tensor<3xf32>
+// CHECK-DAG: %[[X1:.*]] = chunk.state "gradient.x1" : tensor<3xf32>
+// CHECK-DAG: %[[X2:.*]] = chunk.state "gradient.x2" : tensor<3xf32>
+// CHECK: %[[OFFSET:.*]] = chunk.take "gradient.x1.offset" : tensor<1x3xf32>
+// CHECK: %[[HAS:.*]] = chunk.take "gradient.x1.tokens.1" : tensor<1xf32>
+// CHECK: %[[END:.*]] = chunk.reshape_state %[[X2]] : tensor<3xf32> to tensor<1x3xf32>
+// CHECK: %[[WITH:.*]] = chunk.map add %[[OFFSET]], %[[END]]
+// CHECK: %[[ROW:.*]] = chunk.map select %[[HAS]], %[[WITH]], %[[OFFSET]]
+// CHECK: %[[NEXT:.*]] = chunk.reshape_state %[[ROW]] : tensor<1x3xf32> to tensor<3xf32>
+// CHECK: chunk.next %[[X1]], %[[NEXT]] : tensor<3xf32>
+// CHECK: chunk.give "gradient.x1" whole %[[X1]] : tensor<3xf32>
+// CHECK: %[[OFFSET2:.*]] = chunk.take "gradient.x2.offset" : tensor<1x3xf32>
+// CHECK: %[[NEXT2:.*]] = chunk.reshape_state %[[OFFSET2]] : tensor<1x3xf32> to tensor<3xf32>
+// CHECK: chunk.next %[[X2]], %[[NEXT2]] : tensor<3xf32>
 // CHECK-LABEL: chunk.program @delays_behind {} chunk 8 backward exact {
-// CHECK: chunk.take "gradient.x2" whole : tensor<3xf32>
-// CHECK: chunk.give "gradient.x1.offset"
-// CHECK-LABEL: chunk.program @delays_behind_carry {} chunk 8 backward {
-// CHECK-LABEL: chunk.program @delays_behind_behind {} chunk 8 backward {
 // CHECK-DAG: chunk.take "gradient.x1" whole : tensor<3xf32>
+// CHECK-DAG: chunk.take "gradient.x2" whole : tensor<3xf32>
 // CHECK: chunk.output "gradient.x"
+// CHECK-NOT: chunk.program
 
 // The chain has no delays.
 // PHASES-LABEL: chunk.program @delays_chain {} chunk 8 backward
 // PHASES-NOT: chunk.state "gradient.x
 // PHASES-LABEL: chunk.program @delays_late {} chunk 8 backward
-// PHASES: chunk.give "gradient.x2.offset"
+// PHASES: chunk.give "gradient.x1.offset"
 // PHASES-LABEL: chunk.program @delays_carry {} chunk 8 backward
 chunk.program @delays {} chunk 8 backward {
   %zero = chunk.constant 0.0 : tensor<3xf32>
@@ -223,6 +237,39 @@ chunk.program @delays {} chunk 8 backward {
   %r = chunk.map add %sum1, %dk : tensor<8x3xf32>, tensor<8x3xf32>
   chunk.output "gradient.x" %r : tensor<8x3xf32>
   chunk.next %S, %S1 : tensor<2x3xf32>
+  chunk.next %x1, %first1 : tensor<3xf32>
+  chunk.next %x2, %first2 : tensor<3xf32>
+}
+
+// -----
+
+// What something scales on its way from one delay to the next is carried behind that one.
+// CHECK-LABEL: chunk.program @mixed {} chunk 8 backward {
+// CHECK-NOT: chunk.give "gradient.x1.offset"
+// CHECK: chunk.give "gradient.x2.offset"
+// CHECK-LABEL: chunk.program @mixed_carry {} chunk 8 backward {
+// CHECK-LABEL: chunk.program @mixed_behind {} chunk 8 backward {
+// CHECK: chunk.take "gradient.x2" whole
+// CHECK: chunk.give "gradient.x1.offset"
+// CHECK-LABEL: chunk.program @mixed_behind_carry {} chunk 8 backward {
+// CHECK-LABEL: chunk.program @mixed_behind_behind {} chunk 8 backward {
+// CHECK: chunk.take "gradient.x1" whole
+// CHECK: chunk.output "gradient.x"
+chunk.program @mixed {} chunk 8 backward {
+  %zero = chunk.constant 0.0 : tensor<3xf32>
+  %zeros = chunk.constant 0.0 : tensor<8x3xf32>
+  %g = chunk.input "g" : tensor<8x3xf32>
+  %d = chunk.input "cotangent.o" : tensor<8x3xf32>
+  %x1 = chunk.state "gradient.x1" : tensor<3xf32>
+  %x2 = chunk.state "gradient.x2" : tensor<3xf32>
+  %all2, %first2 = chunk.following %zero, %d : tensor<3xf32>, tensor<8x3xf32>
+  %end2, %no2 = chunk.following %x2, %zeros : tensor<3xf32>, tensor<8x3xf32>
+  %sum2 = chunk.map add %all2, %end2 : tensor<8x3xf32>, tensor<8x3xf32>
+  %scaled = chunk.map mul %sum2, %g : tensor<8x3xf32>, tensor<8x3xf32>
+  %all1, %first1 = chunk.following %zero, %scaled : tensor<3xf32>, tensor<8x3xf32>
+  %end1, %no1 = chunk.following %x1, %zeros : tensor<3xf32>, tensor<8x3xf32>
+  %sum1 = chunk.map add %all1, %end1 : tensor<8x3xf32>, tensor<8x3xf32>
+  chunk.output "gradient.x" %sum1 : tensor<8x3xf32>
   chunk.next %x1, %first1 : tensor<3xf32>
   chunk.next %x2, %first2 : tensor<3xf32>
 }
