@@ -1,4 +1,5 @@
 #include "Analysis/HeldStates.h"
+#include "Analysis/ListedArrays.h"
 #include "Analysis/StateParts.h"
 #include "Analysis/WholeTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -493,7 +494,8 @@ void HeldFinder::findFreed() {
 std::optional<HeldStates> HeldFinder::find() {
   findStates();
   int64_t numbers = held.countNumbers(), arrays = kernel.getBody().getNumArguments() - 1;
-  if (held.states.empty() || numbers > mostNumbers || numbers + registersOfArray * arrays > mostRegisters)
+  bool hasRoom = kernel->hasAttr(listsArraysAttribute) || numbers + registersOfArray * arrays <= mostRegisters;
+  if (held.states.empty() || numbers > mostNumbers || !hasRoom)
     return std::nullopt;
   findNumbers();
   placeWhatIsRead();

@@ -1,6 +1,7 @@
 #include "Plan/StepPlan.h"
 #include "Analysis/Crowd.h"
 #include "Analysis/HeldStates.h"
+#include "Analysis/ListedArrays.h"
 #include "Analysis/StateParts.h"
 #include "Analysis/Trees.h"
 
@@ -20,6 +21,7 @@ static void fitStep(const GPUProfile &gpu, tile::KernelOp tiles, tile::Launch &l
   std::optional<analysis::HeldStates> held = analysis::findHeldStates(tiles);
   if (held)
     launch.sharedBytes = held->countShared(launch.sharedBytes);
+  launch.sharedBytes = analysis::endOfLists(tiles, launch.sharedBytes);
   tiles.setOccupancy(findOccupancy(gpu, launch, held ? held->countNumbers() : 0));
 }
 
@@ -57,6 +59,8 @@ static void addTrees(mlir::ModuleOp tiles, GPUPlan &plan) {
 
 void plan::completeStep(GPUKernels &kernels, const GPUProfile &gpu, bool trees) {
   for (auto [kernel, launch] : zip(kernels.tiles->getOps<tile::KernelOp>(), kernels.plan.launches)) {
+    if (analysis::shouldListArrays(kernel))
+      kernel->setAttr(analysis::listsArraysAttribute, mlir::UnitAttr::get(kernel.getContext()));
     partStates(kernel, launch);
     fitStep(gpu, kernel, launch);
   }
@@ -79,7 +83,7 @@ std::string plan::holdLess(GPUKernels &kernels, const GPUProfile &gpu, tile::Ker
   if (held->rows.tokens) {
     kernel->setAttr(analysis::tokenByTokenAttribute, unit);
     if (tile::Launch *launch = plan.findLaunch(kernel.getSymName()))
-      launch->sharedBytes = held->moveDown(int64_t(*kernel.getShared()));
+      launch->sharedBytes = analysis::endOfLists(kernel, held->moveDown(int64_t(*kernel.getShared())));
     return "takes rows token by token";
   }
   SmallVector<StringRef> symbols{kernel.getSymName()};

@@ -130,7 +130,9 @@ bool KernelLowering::mayBeInPool(int number) {
 Value KernelLowering::findFirst(int number, Type element, bool isState) {
   Location loc = kernel.getLoc();
   Value address;
-  if (firstOfLane && !isState && number < warpThreads) {
+  if (listsArrays()) {
+    address = findListed(number, isState);
+  } else if (firstOfLane && !isState && number < warpThreads) {
     auto [low, high] = *firstOfLane;
     Type wide = builder.getI64Type();
     low = arith::ExtUIOp::create(builder, loc, wide, team.fromLane(low, number));
@@ -151,14 +153,22 @@ Value KernelLowering::findFirst(int number, Type element, bool isState) {
 }
 
 KernelLowering::ArrayOfLane KernelLowering::findArrayOfLane(int64_t from, int64_t count) {
+  int64_t own = std::min(count - from, warpThreads);
+  Value number = team.add(team.smaller(team.lane, team.constant(own - 1)), from);
+  return findArrayOf(number, from, from + own);
+}
+
+Value KernelLowering::findAddressOf(Value number) { return findArrayOf(number, 0, countArrays()).address; }
+
+/// Of arrays whose numbers, from the first one on, threads do not have in common.
+KernelLowering::ArrayOfLane KernelLowering::findArrayOf(Value number, int64_t from, int64_t until) {
   Location loc = kernel.getLoc();
   SmallVector<int64_t> bytes;
-  for (int64_t number = from; number < std::min(count, from + warpThreads); ++number) {
-    bool isFlag = number + 1 >= int64_t(kernel.getBody().getNumArguments());
-    bytes.push_back(
-        isFlag ? 4 : cast<TileType>(kernel.getBody().getArgument(unsigned(number)).getType()).getElementBytes());
+  for (int64_t array = from; array < until; ++array) {
+    bool isFlag = array + 1 >= int64_t(kernel.getBody().getNumArguments());
+    bytes.push_back(isFlag ? 4
+                           : cast<TileType>(kernel.getBody().getArgument(unsigned(array)).getType()).getElementBytes());
   }
-  Value lane = team.smaller(team.lane, team.constant(int64_t(bytes.size()) - 1)), number = team.add(lane, from);
   Value begin = LLVM::GEPOp::create(builder, loc, arguments.getType(), builder.getI64Type(), arguments,
                                     ArrayRef<LLVM::GEPArg>{team.multiply(number, abi::arrayWords)});
   auto load = [&](Value from, int place) -> Value {
@@ -172,17 +182,21 @@ KernelLowering::ArrayOfLane KernelLowering::findArrayOfLane(int64_t from, int64_
                                             ArrayRef<LLVM::GEPArg>{team.multiply(number, abi::poolWords)});
     return load(beginOfPool, abi::getPoolWord(countArrays(), 0, index));
   };
-  bool isAnyInPool = llvm::any_of(llvm::seq(from, from + int64_t(bytes.size())),
-                                  [&](int64_t number) { return mayBeInPool(int(number)); });
-  // The size of an element: of each other than the first, the lanes that have it.
+  bool isAnyInPool = llvm::any_of(llvm::seq(from, until), [&](int64_t number) { return mayBeInPool(int(number)); });
+  // The size of an element: of each other than the first, the arrays that have it, by 32.
   Value size = arith::ConstantIntOp::create(builder, loc, bytes[0], 64);
   for (int64_t other : llvm::SmallSetVector<int64_t, 4>(bytes.begin(), bytes.end())) {
-    uint32_t lanes = 0;
-    for (auto [lane, own] : llvm::enumerate(bytes))
-      lanes |= uint32_t(own == other) << lane;
+    SmallVector<uint32_t> arrays(llvm::divideCeil(bytes.size(), warpThreads));
+    for (auto [place, own] : llvm::enumerate(bytes))
+      arrays[place / warpThreads] |= uint32_t(own == other) << place % warpThreads;
     if (other == bytes[0])
       continue;
-    Value bit = arith::ShRUIOp::create(builder, loc, team.constant(int32_t(lanes)), lane);
+    Value place = team.add(number, -from), some = team.constant(int32_t(arrays.front()));
+    for (auto [i, others] : llvm::enumerate(ArrayRef(arrays).drop_front()))
+      some = team.select(team.below(place, team.constant(int64_t(i + 1) * warpThreads)), some,
+                         team.constant(int32_t(others)));
+    Value bit =
+        arith::ShRUIOp::create(builder, loc, some, arrays.size() > 1 ? team.remainder(place, warpThreads) : place);
     Value isOther = arith::TruncIOp::create(builder, loc, builder.getI1Type(), bit);
     size = team.select(isOther, arith::ConstantIntOp::create(builder, loc, other, 64), size);
   }
@@ -213,6 +227,8 @@ void KernelLowering::findArrays() {
   };
   if (keepsRounds()) // arrays of a team are found where a round begins
     return;
+  if (listsArrays())
+    return listArrays(/*isOnTheWay=*/false);
   // A chain of three warpgroups has 168 registers a thread at first, and none for what all of its warps know.
   if (!(chain && (chain->dealsRegisters() || !chain->interactions.empty())))
     findFirstsByLanes();

@@ -176,6 +176,10 @@ void KernelLowering::keepAtMultiples(scf::ForOp loop) {
   };
   Value next = team.addWide(value(loop.getInductionVar()), value(loop.getStep()));
   atMultiple(next, value(loop.getUpperBound()), [&] {
+    if (listsArrays()) {
+      team.barrier(); // others may still read where states before the token went
+      listArrays(/*isOnTheWay=*/true);
+    }
     Value zero = arith::ConstantIntOp::create(builder, kernel.getLoc(), 0, 64);
     for (StoreOp final : finals) {
       team.loc = final.getLoc();

@@ -206,7 +206,18 @@ private:
     mlir::Value number, address, tokenStride;
   };
   ArrayOfLane findArrayOfLane(int64_t from, int64_t count);
+  ArrayOfLane findArrayOf(mlir::Value number, int64_t from, int64_t until);
   CallerArray findArray(mlir::BlockArgument array, bool isState = false);
+  /// ListedArrays.cpp: whether where arrays begin is listed in shared memory. A list of where they do at this point of
+  /// the kernel, or the other one, of states on the way; and what one says.
+  bool listsArrays();
+  void listArrays(bool isOnTheWay);
+  mlir::Value placeInList(bool isOnTheWay, mlir::Value number);
+  mlir::Value findListed(int number, bool isOnTheWay);
+  mlir::Value findAddressOf(mlir::Value number);
+  void listBeforeToken(mlir::Value token);
+  CallerArray chooseKept(tile::StoreOp kept, mlir::BlockArgument final, mlir::Value &first);
+  mlir::LogicalResult lowerLoadsTogether(mlir::Block::iterator first, mlir::Block::iterator &next);
   llvm::SmallVector<mlir::Value, 2> findInnerStrides(mlir::BlockArgument array);
   /// Where a chain's final state goes, found anew where it is stored: it would take registers of the loop.
   CallerArray findFinal(mlir::Value end);
@@ -408,6 +419,7 @@ private:
     mlir::Value token, loaded;
     mlir::Block *block = nullptr;
   } lastLoaded;
+  mlir::Value lastListed;                      // the token whose states' rows the list has
   mlir::Value rowAtMultiple;                   // of the pool, of the multiple whose states are found; null: of none
   mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads

@@ -289,7 +289,10 @@ std::vector<KernelLowering::Ahead> KernelLowering::findLoadsAhead(Block &body, b
     if (written.contains(load.getArray()) || !(part ? part.getSource() : tile).getDefiningOp<AllocOp>() ||
         (part && (part.getRow() || part.getOffset() != 0)))
       continue;
-    Ahead one{load, AheadLoad(team, arrays.lookup(load.getArray()), placeAhead(load), areFree), accesses, 0, 0};
+    Ahead one{load,
+              AheadLoad(team, listsArrays() ? arrayOf(load.getArray()) : arrays.lookup(load.getArray()),
+                        placeAhead(load), areFree),
+              accesses, 0, 0};
     one.count = one.load.countRegisters();
     bool isTaken = llvm::any_of(branches, [&](Operation *branch) { return touches(branch, load); });
     if (!one.load.canStart() || accesses + one.count > mostAccessesAhead || (one.load.goesToTile() && isTaken))

@@ -238,7 +238,7 @@ CallerArray KernelLowering::findArray(BlockArgument argument, bool isState) {
 }
 
 CallerArray KernelLowering::arrayOf(Value array) {
-  if (findsLate)
+  if (findsLate || listsArrays())
     return findArray(cast<BlockArgument>(array));
   auto known = arrays.find(array);
   if (known == arrays.end())
@@ -410,9 +410,13 @@ void KernelLowering::order(ArrayRef<Access> accesses) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelLowering::lower(Block &block) {
-  for (Operation &op : block)
-    if (failed(lower(&op)))
+  for (auto op = block.begin(); op != block.end();)
+    if (isa<LoadOp>(*op) && isa<KernelOp>(op->getParentOp()) && listsArrays()) {
+      if (failed(lowerLoadsTogether(op, op)))
+        return failure();
+    } else if (failed(lower(&*op++))) {
       return failure();
+    }
   return success();
 }
 
@@ -609,10 +613,18 @@ void KernelLowering::store(Value tile, const Place &place, Value rows, const Cal
 }
 
 void KernelLowering::emit(StoreOp op) {
+  Value count = rows(op.getRows()), final = findFinalOfKept(op);
+  if (final && listsArrays()) {
+    Value first = value(op.getFirst());
+    listBeforeToken(first);
+    CallerArray kept = chooseKept(op, cast<BlockArgument>(final), first);
+    store(op.getTile(), place(op.getTile()), count, kept, first);
+    if (goesOverTrees)
+      takeFork(op);
+    return;
+  }
   CallerArray array = arrayOf(op.getArray());
-  Value count = rows(op.getRows());
   auto storeHere = [&] { store(op.getTile(), place(op.getTile()), count, array, value(op.getFirst())); };
-  Value final = findFinalOfKept(op);
   if (!final)
     return whereStored(op, storeHere);
   auto storeInRow = [&] {

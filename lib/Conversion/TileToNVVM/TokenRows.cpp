@@ -198,10 +198,9 @@ LogicalResult KernelLowering::lowerTokens(scf::ForOp op) {
     Value headBefore = head, sequenceBefore = sequence;
     auto firstBefore = std::exchange(firstOfLane, std::nullopt);
     head = forget(head), sequence = team.widen(forget(team.narrow(sequence)));
-    for (const TokenRows::Row &row : heldStates->rows.loads) {
-      auto array = cast<BlockArgument>(cast<LoadOp>(row.op).getArray());
-      arrays[array] = findArray(array);
-    }
+    for (const TokenRows::Row &row : heldStates->rows.loads)
+      if (auto array = cast<BlockArgument>(cast<LoadOp>(row.op).getArray()); !listsArrays())
+        arrays[array] = findArray(array);
     startTokenRows(next);
     done = finishTokenRows(next);
     arrays = arraysBefore, head = headBefore, sequence = sequenceBefore, firstOfLane = firstBefore;
