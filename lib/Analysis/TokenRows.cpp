@@ -8,9 +8,10 @@ using namespace recur::tile;
 using namespace recur::analysis;
 
 /// Beside the states, that as many CTAs have room as without these rows.
-static constexpr int64_t mostBytes = 16 << 10, mostTokens = 8;
+static constexpr int64_t mostBytes = 20 << 10, mostTokens = 8;
 /// Of a row in a record, that pieces of so many bytes go there at once.
 static constexpr uint64_t alignment = 16;
+static constexpr int64_t wideBytes = 4;
 
 /// Of a token's number, as the loop counts: it is one row.
 static bool isOne(Value rows) {
@@ -47,6 +48,7 @@ private:
   /// As it lies in a record: as in the array where all that read it take any type.
   Type chooseElement(LoadOp load);
   bool takesAny(Value tile, LoadOp load);
+  bool isConvertedAhead(LoadOp load);
   bool areSame(const TokenRows::Row &one, const TokenRows::Row &other) const;
   void findSame(std::vector<TokenRows::Row> &some);
   void place(int64_t begin);
@@ -128,6 +130,22 @@ Type RowFinder::chooseElement(LoadOp load) {
   return takesAny(load.getTile(), load) ? given : own;
 }
 
+/// Threads multiply a state by its numbers, or change one with them: of each number several do, and each thread has
+/// many.
+bool RowFinder::isConvertedAhead(LoadOp load) {
+  constexpr int64_t inPiece = 4;
+  Value tile = load.getTile();
+  TileType type = tileOf(tile);
+  auto isMatrix = [](Value operand) {
+    auto own = dyn_cast<TileType>(operand.getType());
+    return own && llvm::count_if(own.getShape(), [](int64_t size) { return size > 1; }) > 1;
+  };
+  return type.getElementType().isF32() && elements.lookup(load).getIntOrFloatBitWidth() == 16 && type.getRank() == 2 &&
+         type.getSize(1) % inPiece == 0 && llvm::any_of(tile.getUsers(), [&](Operation *user) {
+           return ofThreads.contains(user) && llvm::any_of(user->getOperands(), isMatrix);
+         });
+}
+
 /// Of the same numbers, in the same type.
 bool RowFinder::areSame(const TokenRows::Row &one, const TokenRows::Row &other) const {
   if (elements.lookup(one.op) != elements.lookup(other.op) || one.op->getName() != other.op->getName() ||
@@ -163,8 +181,12 @@ void RowFinder::place(int64_t begin) {
     elements[row.op] = tileOf(row.tile).getElementType();
   findSame(found.loads);
   findSame(found.made);
+  llvm::SmallSetVector<Value, 4> converted; // of the same rows all, if one is
+  for (TokenRows::Row &row : found.loads)
+    if (isConvertedAhead(cast<LoadOp>(row.op)))
+      converted.insert(firsts[row.tile]);
   // Each row of a record begins at a multiple of the largest piece that is moved.
-  llvm::DenseMap<Value, int64_t> offsets;
+  llvm::DenseMap<Value, int64_t> offsets, offsetsOfConverted;
   int64_t record = 0;
   for (std::vector<TokenRows::Row> *some : {&found.loads, &found.made})
     for (TokenRows::Row &row : *some)
@@ -173,6 +195,10 @@ void RowFinder::place(int64_t begin) {
         int64_t bits = tileOf(row.tile).getStride(0) * elements[row.op].getIntOrFloatBitWidth();
         record += int64_t(llvm::alignTo(uint64_t(bits) / 8, alignment));
       }
+  for (Value tile : converted) {
+    offsetsOfConverted[tile] = record;
+    record += int64_t(llvm::alignTo(uint64_t(tileOf(tile).getStride(0) * wideBytes), alignment));
+  }
   const int64_t sums = record;
   record += int64_t(found.sums.size() * alignment);
   int64_t tokens = mostTokens;
@@ -192,6 +218,12 @@ void RowFinder::place(int64_t begin) {
       strides[0] = record * 8 / element.getIntOrFloatBitWidth();
       row.offset = found.begin + offsets[firsts[row.tile]];
       row.all = TileType::get(type.getContext(), shape, element, type.getMemory(), strides, /*swizzle=*/0);
+      if (some != &found.loads || !converted.contains(firsts[row.tile]))
+        continue;
+      row.cameTo = std::exchange(row.offset, found.begin + offsetsOfConverted[firsts[row.tile]]);
+      strides[0] = record / wideBytes;
+      row.came = std::exchange(row.all, TileType::get(type.getContext(), shape, type.getElementType(), type.getMemory(),
+                                                      strides, /*swizzle=*/0));
     }
   for (auto [number, row] : llvm::enumerate(found.sums)) {
     Type f32 = Float32Type::get(row.tile.getContext());

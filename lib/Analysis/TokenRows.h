@@ -18,6 +18,10 @@ struct TokenRows {
     int64_t offset; // of the first record's, in shared memory
     tile::TileType all;
     bool isAnother; // lies where one before it does, which is the same
+    /// Of a load whose numbers of 16 bits every token would convert anew, for each of its uses: where they come to, and
+    /// as what. What reads the row reads what they were converted to. Null where they are read as they come.
+    int64_t cameTo = 0;
+    tile::TileType came = {};
   };
   int64_t tokens = 0; // at once; none where rows come token by token
   int64_t begin = 0, end = 0;

@@ -207,7 +207,7 @@ HeldCode::Numbers HeldCode::read(Value tile, HeldForm form, const HeldKernel &kn
   Value whole = getWholeTile(tile);
   auto own = held.numbers.find(whole);
   if (own != held.numbers.end() && (own->second == form || own->second == HeldForm::Same))
-    return numbers.lookup(whole);
+    return findSpread(whole) ? gather(whole, held.countOwn(form, countElements(whole))) : numbers.lookup(whole);
   known.order(tile, /*isWrite=*/false);
   Place place = known.place(tile);
   return readFrom(place, *findOnlyDim(place.type), SmallVector<Index>(size_t(place.type.getRank()), Index(0)), form);
@@ -249,7 +249,127 @@ void HeldCode::keep(Value tile, Numbers own, const HeldKernel &known) {
     put(place, *findOnlyDim(place.type), SmallVector<Index>(size_t(place.type.getRank()), Index(0)),
         held.numbers.lookup(whole), own);
   }
+  spread.erase(whole);
   numbers[whole] = std::move(own);
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers along that are spread over lanes across
+//===----------------------------------------------------------------------===//
+
+bool HeldCode::maySpread(size_t count) const {
+  return count > 1 && count <= size_t(heldLanesAcross) && llvm::isPowerOf2_64(count);
+}
+
+/// Of so many, the one that the lane has: neighbours have the same one where there are fewer than lanes.
+Value HeldCode::findOwnIndex(int64_t count) { return t.divide(own.across, heldLanesAcross / count); }
+
+Value HeldCode::isOwner(int64_t count) {
+  Value rest = t.remainder(own.across, heldLanesAcross / count);
+  return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, rest, t.constant(0));
+}
+
+/// In the order in which one number is summed up across, so that each has the same bits.
+Value HeldCode::sumAndSpread(Numbers sums) {
+  for (int64_t distance = heldLanesAcross / 2; distance; distance /= 2) {
+    auto exchange = [&](Value number) -> Value {
+      return NVVM::ShflOp::create(t.builder, t.loc, number.getType(), t.constant(-1), number, t.constant(distance),
+                                  t.constant(warpThreads - 1), NVVM::ShflKind::bfly, UnitAttr());
+    };
+    size_t half = sums.size() / 2;
+    if (!half) {
+      sums[0] = t.plus(sums[0], exchange(sums[0]));
+      continue;
+    }
+    Value bit = arith::AndIOp::create(t.builder, t.loc, own.across, t.constant(distance));
+    Value isUpper = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, bit, t.constant(0));
+    for (size_t i = 0; i < half; ++i) {
+      Value kept = t.select(isUpper, sums[i + half], sums[i]), given = t.select(isUpper, sums[i], sums[i + half]);
+      sums[i] = t.plus(kept, exchange(given));
+    }
+    sums.truncate(half);
+  }
+  return sums[0];
+}
+
+HeldCode::Numbers HeldCode::gather(Value tile, int64_t count) {
+  Value number = findSpread(tile), begin = t.subtract(t.remainder(own.thread, warpThreads), own.across);
+  Numbers all;
+  for (int64_t i = 0; i < count; ++i)
+    all.push_back(t.fromLane(number, t.add(begin, i * (heldLanesAcross / count))));
+  return all;
+}
+
+Value HeldCode::readSpread(Value tile, int64_t count, const HeldKernel &known) {
+  if (countElements(tile) == 1)
+    return read(tile, HeldForm::Same, known)[0];
+  if (Value number = findSpread(tile))
+    return number;
+  Value whole = getWholeTile(tile);
+  if (held.numbers.contains(whole) && held.numbers.lookup(whole) == HeldForm::Along) {
+    Value chosen = numbers.lookup(whole)[0];
+    for (int64_t i = 1; i < count; ++i) {
+      Value isIt =
+          arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, findOwnIndex(count), t.constant(i));
+      chosen = t.select(isIt, numbers.lookup(whole)[size_t(i)], chosen);
+    }
+    return chosen;
+  }
+  known.order(tile, /*isWrite=*/false);
+  Place place = known.place(tile);
+  SmallVector<Index> at(size_t(place.type.getRank()), Index(0));
+  at[size_t(*findOnlyDim(place.type))] = t.add(t.multiply(own.along, count), findOwnIndex(count));
+  return t.get(place, at);
+}
+
+void HeldCode::keepSpread(Value tile, Value number, int64_t count, const HeldKernel &known) {
+  Value whole = getWholeTile(tile);
+  number = t.convert(t.convert(number, tileOf(tile).getElementType()), t.builder.getF32Type());
+  if (held.placed.contains(whole)) {
+    known.order(tile, /*isWrite=*/true);
+    Place place = known.place(tile);
+    SmallVector<Index> at(size_t(place.type.getRank()), Index(0));
+    at[size_t(*findOnlyDim(place.type))] = t.add(t.multiply(own.along, count), findOwnIndex(count));
+    t.when(isOwner(count), [&] { t.put(number, place, at); });
+  }
+  numbers.erase(whole);
+  spread[whole] = number;
+}
+
+/// What is computed of a number that is spread is spread, too.
+bool HeldCode::emitSpread(MapOp op, const HeldKernel &known) {
+  TileType type = tileOf(op.getResult());
+  if (held.numbers.lookup(getWholeTile(op.getResult())) != HeldForm::Along ||
+      llvm::none_of(op.getInputs(), [&](Value input) { return bool(findSpread(input)); }))
+    return false;
+  int64_t count = held.countOwn(HeldForm::Along, countElements(op.getResult()));
+  SmallVector<Value> arguments =
+      llvm::map_to_vector(op.getInputs(), [&](Value input) { return readSpread(input, count, known); });
+  SmallVector<Index> at(size_t(type.getRank()), Index(0));
+  at[size_t(*findOnlyDim(type))] = t.add(t.multiply(own.along, count), findOwnIndex(count));
+  keepSpread(op.getResult(), t.body(op.getBody(), arguments, at)[0], count, known);
+  return true;
+}
+
+bool HeldCode::emitSpread(ProductOp op, const HeldKernel &known) {
+  if (held.numbers.lookup(getWholeTile(op.getResult())) != HeldForm::Along ||
+      (!findSpread(op.getRight()) && !(op.getPlus() && findSpread(op.getPlus()))))
+    return false;
+  int64_t count = held.countOwn(HeldForm::Along, countElements(op.getResult()));
+  Value factor = read(op.getLeft(), HeldForm::Same, known)[0];
+  Value made = t.mul(factor, readSpread(op.getRight(), count, known));
+  keepSpread(op.getResult(), addToSpread(made, op, count, known), count, known);
+  return true;
+}
+
+Value HeldCode::addToSpread(Value number, ProductOp op, int64_t count, const HeldKernel &known) {
+  if (!op.getPlus())
+    return number;
+  Value before = readSpread(op.getPlus(), count, known);
+  for (Value scale : {op.getRowScale(), op.getColumnScale()})
+    if (scale)
+      before = t.mul(before, readSpread(scale, count, known));
+  return t.plus(before, number);
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,6 +422,8 @@ void HeldCode::changeState(MapOp op, const HeldKernel &known) {
 void HeldCode::emit(MapOp op, const HeldKernel &known) {
   if (isState(op.getResult()))
     return changeState(op, known);
+  if (emitSpread(op, known))
+    return;
   TileType type = tileOf(op.getResult());
   HeldForm form = held.numbers.lookup(getWholeTile(op.getResult()));
   auto dim = size_t(*findOnlyDim(type));
@@ -362,6 +484,10 @@ void HeldCode::readState(ProductOp op, const HeldKernel &known) {
     for (size_t b = 0; b < left.size(); ++b)
       for (size_t a = 0; a < outer; ++a)
         sums[a] = t.fma(left[b], own[a * left.size() + b], sums[a]);
+    if (steps == 1 && held.numbers.contains(getWholeTile(result)) && maySpread(outer)) {
+      Value number = addToSpread(sumAndSpread(sums), op, int64_t(outer), known);
+      return keepSpread(result, number, int64_t(outer), known);
+    }
     for (Value &sum : sums)
       sum = sumAcross(sum);
   }
@@ -390,6 +516,8 @@ void HeldCode::emit(ProductOp op, const HeldKernel &known) {
     return readState(op, known);
   if (op.getRightTransposed())
     return keep(op.getResult(), {sum(op, known)}, known);
+  if (emitSpread(op, known))
+    return;
   HeldForm form = held.numbers.lookup(getWholeTile(op.getResult()));
   Value factor = read(op.getLeft(), HeldForm::Same, known)[0];
   Numbers made =
@@ -445,10 +573,20 @@ void HeldCode::take(Operation *op, Value sum, const HeldKernel &known) {
 
 /// Lanes across have the same numbers, and store one each.
 void HeldCode::emit(StoreOp op, const CallerArray &array, Value first) {
-  const Numbers &stored = numbers.find(getWholeTile(op.getTile()))->second;
-  auto count = int64_t(stored.size());
   Value across = own.across;
   Type element = array.type.getElementType();
+  if (Value number = findSpread(op.getTile())) {
+    int64_t count = held.countOwn(HeldForm::Along, countElements(op.getTile()));
+    Value isMine = arith::AndIOp::create(t.builder, t.loc, isPresent(t, array), isOwner(count));
+    t.when(isMine, [&] {
+      Value index = t.add(t.multiply(own.along, count), findOwnIndex(count));
+      Value offset = t.addWide(t.multiplyWide(first, array.tokenStride), t.widen(index));
+      t.store(t.convert(number, element), t.offset(array.pointer, offset, element));
+    });
+    return;
+  }
+  const Numbers &stored = numbers.find(getWholeTile(op.getTile()))->second;
+  auto count = int64_t(stored.size());
   t.when(isPresent(t, array), [&] {
     Value begin = t.multiplyWide(first, array.tokenStride), index = t.add(t.multiply(own.along, count), across);
     for (int64_t from = 0; from < count; from += heldLanesAcross) {

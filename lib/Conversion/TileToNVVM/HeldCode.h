@@ -1,6 +1,7 @@
 // States that threads hold from token to token, and what they compute with them.
 #pragma once
 #include "Analysis/HeldStates.h"
+#include "Analysis/WholeTile.h"
 #include "Conversion/TileToNVVM/Team.h"
 
 namespace recur::conversion::nvvm {
@@ -71,6 +72,21 @@ private:
   mlir::Value sumAcross(mlir::Value own) {
     return t.combineLanes(own, [&](mlir::Value a, mlir::Value b) { return t.plus(a, b); }, analysis::heldLanesAcross);
   }
+  /// Of numbers along the warps, which lanes across have in common, each lane may have one alone: what is computed of
+  /// them is computed once. So may those that are summed across: at each exchange a lane keeps one half of the sums.
+  bool maySpread(size_t count) const;
+  mlir::Value findOwnIndex(int64_t count);
+  mlir::Value isOwner(int64_t count); // of lanes that have the same one, which writes it
+  mlir::Value sumAndSpread(Numbers sums);
+  /// The one that the lane has; null where it has all, or they are not along the warps.
+  mlir::Value findSpread(mlir::Value tile) const { return spread.lookup(analysis::getWholeTile(tile)); }
+  /// The same of a tile whose numbers all lanes have, or which lies in its place.
+  mlir::Value readSpread(mlir::Value tile, int64_t count, const HeldKernel &known);
+  Numbers gather(mlir::Value tile, int64_t count);
+  void keepSpread(mlir::Value tile, mlir::Value number, int64_t count, const HeldKernel &known);
+  bool emitSpread(tile::MapOp op, const HeldKernel &known);
+  bool emitSpread(tile::ProductOp op, const HeldKernel &known);
+  mlir::Value addToSpread(mlir::Value number, tile::ProductOp op, int64_t count, const HeldKernel &known);
 
   TeamCode &t;
   const analysis::HeldStates &held;
@@ -79,6 +95,7 @@ private:
   mlir::Block *entry = nullptr;                   // where states have their variables
   llvm::DenseMap<mlir::Value, Numbers> variables; // of states
   llvm::DenseMap<mlir::Value, Numbers> numbers;   // of small tiles
+  llvm::DenseMap<mlir::Value, mlir::Value> spread;
 };
 
 } // namespace recur::conversion::nvvm

@@ -272,6 +272,9 @@ private:
   /// At the end of a token: a barrier, unless its threads have met nowhere that the next one's would.
   void endToken();
   void placeRow(const analysis::TokenRows::Row &row, mlir::Value record);
+  /// Where a row of all tokens comes to.
+  Place findCome(const analysis::TokenRows::Row &row);
+  void convertRows(mlir::Value rows);
   Place findRow(const analysis::TokenRows::Row &row, mlir::Value record);
   /// Each group of lanes sums what is summed of one token's rows.
   void sumRows(mlir::Value rows);

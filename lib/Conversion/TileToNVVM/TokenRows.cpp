@@ -37,6 +37,34 @@ Place KernelLowering::findRow(const TokenRows::Row &row, Value record) {
   return {pointer, type, recordAlignment};
 }
 
+Place KernelLowering::findCome(const TokenRows::Row &row) {
+  if (!row.came)
+    return findRow(row, {});
+  Value pointer = LLVM::GEPOp::create(builder, team.loc, shared.getType(), builder.getI8Type(), shared,
+                                      ArrayRef<LLVM::GEPArg>{int32_t(row.cameTo)});
+  return {pointer, row.came, recordAlignment};
+}
+
+/// A conversion is an instruction for each number, which all threads that multiply by it would do at each token.
+void KernelLowering::convertRows(Value rows) {
+  constexpr int64_t inPiece = 4;
+  bool isAny = false;
+  for (const TokenRows::Row &row : heldStates->rows.loads) {
+    if (row.isAnother || !row.came)
+      continue;
+    isAny = true;
+    forgetThread();
+    Place from = findCome(row), to = findRow(row, {});
+    int64_t pieces = row.came.getSize(1) / inPiece;
+    team.deal({team.multiply(rows, pieces), row.came.getSize(0) * pieces}, [&](Value index) {
+      SmallVector<Index> at{team.divide(index, pieces), team.multiply(team.remainder(index, pieces), inPiece)};
+      team.putNeighbours(team.getWords(from, at, inPiece), to, at);
+    });
+  }
+  if (isAny)
+    team.barrier();
+}
+
 void KernelLowering::placeRow(const TokenRows::Row &row, Value record) { places[row.tile] = findRow(row, record); }
 
 void KernelLowering::sumRows(Value rows) {
@@ -86,7 +114,7 @@ void KernelLowering::startTokenRows(const TokenBlock &block) {
     placeRow(row, {});
     if (row.isAnother)
       continue;
-    Place place = places.lookup(row.tile);
+    Place place = findCome(row);
     CallerArray array = arrayOf(cast<LoadOp>(row.op).getArray());
     startedRows.push_back({array, place, AheadLoad(team, array, place, /*isFree=*/true), {}});
   }
@@ -112,6 +140,7 @@ LogicalResult KernelLowering::finishTokenRows(const TokenBlock &block) {
   }
   team.barrier();
   pending.clear();
+  convertRows(rows);
   for (const TokenRows::Row &row : heldStates->rows.made)
     placeRow(row, {});
   for (const TokenRows::Row &row : heldStates->rows.made) {

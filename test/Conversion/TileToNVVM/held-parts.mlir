@@ -5,7 +5,7 @@
 // of outputs it stores its own values.
 // The product of a key and a query is made for all of the eight tokens before the first one, by eight lanes each, in the
 // order in which they would make it for one: 8 multiplications and 3 exchanges. A token has only its two reads of the
-// state.
+// state, and tells its lanes what is written.
 // CHECK-LABEL: llvm.func @decode
 // CHECK-SAME: nvvm.reqntid = array<i32: 128, 1, 1>
 // CHECK-COUNT-16: llvm.alloca
@@ -16,6 +16,7 @@
 // CHECK: %[[ALONG:.*]] = arith.addi %{{.*}}, %[[FIRST]]
 // CHECK: nvvm.cp.async.wait.group
 // CHECK: nvvm.barrier
+// CHECK: nvvm.barrier
 // CHECK-COUNT-8: llvm.intr.fma
 // CHECK-NOT: llvm.intr.fma
 // CHECK-COUNT-3: nvvm.shfl.sync bfly
@@ -25,11 +26,13 @@
 // CHECK: scf.for
 // CHECK-COUNT-16: llvm.intr.fma
 // CHECK-NOT: llvm.intr.fma
-// CHECK-COUNT-6: nvvm.shfl.sync bfly
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.shfl
 // CHECK-COUNT-16: llvm.intr.fma
 // CHECK-NOT: llvm.intr.fma
-// CHECK-COUNT-6: nvvm.shfl.sync bfly
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl
+// CHECK-COUNT-2: nvvm.shfl.sync idx
 // CHECK: nvvm.cp.async.wait.group
 // CHECK-COUNT-8: llvm.intr.fma
 // CHECK-NOT: llvm.intr.fma
