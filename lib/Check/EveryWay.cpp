@@ -1,6 +1,7 @@
 #include "Check/EveryWay.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cstring>
 
 using namespace llvm;
@@ -36,6 +37,26 @@ static bool haveSameNumbers(const data::NamedArrays &a, const data::NamedArrays 
     ArrayRef<double> x = array.second.values, y = b.at(array.first).values;
     return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
   });
+}
+
+/// The first array with other numbers, how many of them and from which one on; empty where all are the same.
+static std::string describeDifference(const data::NamedArrays &a, const data::NamedArrays &b) {
+  for (const auto &[name, array] : a) {
+    ArrayRef<double> x = array.values, y = b.at(name).values;
+    size_t count = 0, first = 0;
+    double most = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (bit_cast<uint64_t>(x[i]) == bit_cast<uint64_t>(y[i]))
+        continue;
+      first = count++ ? first : i;
+      most = std::max(most, std::abs(x[i] - y[i]));
+    }
+    if (count)
+      return formatv("'{0}': {1} of {2} numbers, from number {3} on, by up to {4:e1}", name, count, x.size(), first,
+                     most)
+          .str();
+  }
+  return "";
 }
 
 static bool haveSameNumbers(const data::Results &a, const data::Results &b) {
@@ -262,10 +283,11 @@ Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const dat
 
 /// Of sequences by themselves and packed: gradients of what each sequence has.
 static Error comparePacked(const data::Data &apart, const data::Data &packed, const Twine &what) {
-  if (haveSameNumbers(apart.inputs, packed.inputs) && haveSameNumbers(apart.initial, packed.initial))
-    return Error::success();
-  return makeError("sequences that are packed have other gradients than each by itself" + what +
-                   ", at T = " + Twine(apart.sizes.tokens));
+  for (auto member : {&data::Data::inputs, &data::Data::initial})
+    if (std::string where = describeDifference(apart.*member, packed.*member); !where.empty())
+      return makeError("sequences that are packed have other gradients than each by itself" + what +
+                       ", at T = " + Twine(apart.sizes.tokens) + " in that of " + where);
+  return Error::success();
 }
 
 Expected<data::Data> check::runGradientInEveryWay(const HostEngine &engine, const data::Data &data,
@@ -276,9 +298,10 @@ Expected<data::Data> check::runGradientInEveryWay(const HostEngine &engine, cons
   Expected<data::Data> again = engine.runGradient(data, cotangents);
   if (!again)
     return again;
-  if (!haveSameNumbers(first->inputs, again->inputs) || !haveSameNumbers(first->params, again->params) ||
-      !haveSameNumbers(first->initial, again->initial))
-    return makeError("two runs of the gradient's kernels on the same data differ, at T = " + Twine(data.sizes.tokens));
+  for (auto member : {&data::Data::inputs, &data::Data::params, &data::Data::initial})
+    if (std::string where = describeDifference((*first).*member, (*again).*member); !where.empty())
+      return makeError("two runs of the gradient's kernels on the same data differ, at T = " +
+                       Twine(data.sizes.tokens) + " in the gradient of " + where);
   HostCall how;
   how.offsets = findOffsets(data.sizes);
   data::Results packedCotangents = cotangents;
