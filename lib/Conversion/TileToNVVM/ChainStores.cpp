@@ -119,12 +119,25 @@ void ChainStores::storeState(const CallerArray &array, Value first, Value rows) 
   Value count =
       array.channels || chain.segment ? t.select(t.below(t.constant(0), rows), channels, t.constant(0)) : Value();
   SmallVector<Strip> strips = findStrips(tile.columns / pieceColumns, tile.rows, t.threads);
+  bool isPadded = tile.columns > array.columns(); // behind the array's columns lies what is another row's
   auto inPieces = [&] {
-    for (const Strip &strip : strips)
-      storePieces(tile, strip, pieceColumns, to, array.innerStrides[0], count);
+    for (const Strip &strip : strips) {
+      Value rowsOfPiece = count;
+      if (isPadded) {
+        Value column = t.multiply(t.add(t.remainder(t.thread, strip.pieces), strip.first), pieceColumns);
+        Value isThere = t.below(column, t.constant(array.columns()));
+        rowsOfPiece = t.select(isThere, count ? count : channels, t.constant(0));
+      }
+      storePieces(tile, strip, pieceColumns, to, array.innerStrides[0], rowsOfPiece);
+    }
   };
   auto byNumbers = [&] {
-    auto isThere = [&](Value row, Value) { return t.below(row, count ? count : channels); };
+    auto isThere = [&](Value row, Value column) -> Value {
+      Value hasRow = t.below(row, count ? count : channels);
+      if (!isPadded)
+        return hasRow;
+      return arith::AndIOp::create(t.builder, t.loc, hasRow, t.below(column, t.constant(array.columns())));
+    };
     storeNumbers(tile, to, isThere, [&](Value row, Value column) {
       return t.addWide(t.multiplyWide(t.widen(row), array.innerStrides[0]),
                        t.multiplyWide(t.widen(column), array.innerStrides[1]));
