@@ -504,7 +504,10 @@ void ChainCode::storeState(ValueRange state, const CallerArray &array) {
       storeInState(array, index, t.convert(state[size_t(index)], element), place);
     });
   };
-  t.either(isAligned(t, array, 2 * array.type.getElementBytes()), inPairs, oneByOne);
+  if (array.columns() % 2) // the last pair would have a number that the array lacks
+    oneByOne();
+  else
+    t.either(isAligned(t, array, 2 * array.type.getElementBytes()), inPairs, oneByOne);
   t.lane = lane;
   t.warp = warp;
 }
