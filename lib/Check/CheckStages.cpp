@@ -257,10 +257,12 @@ static Expected<std::optional<PreparedStage>> prepareTileSegments(dgps::Recurren
   return allowForSegments(prepareCUDATile(recurrence, *completed, plan::Form::AllInChain, how));
 }
 
-/// A GPU's plan as kernels are built from it, after what the assembler found at fault. `isAnother` says whether that
-/// is another than the search finds first.
+/// A GPU's plan as kernels are built from it, where the assembler found fault with the one that the search finds first.
+/// It takes as long as a build, so that `tile` and `tile rounded`, which it would repeat otherwise, do without.
 static Expected<std::optional<PreparedStage>> prepareBuilt(dgps::RecurrenceOp recurrence, const PipelineOptions &given,
-                                                           const interpreter::TileOptions &how, bool &isAnother) {
+                                                           const interpreter::TileOptions &how) {
+  if (given.target.isCPU())
+    return std::nullopt;
   auto module = copyAlone(recurrence);
   Expected<PipelineOptions> options = completeFor(**module, given);
   if (!options)
@@ -272,18 +274,14 @@ static Expected<std::optional<PreparedStage>> prepareBuilt(dgps::RecurrenceOp re
   Expected<BuiltPlan> built = planAsBuilt(program, (recurrence.getSymName() + "_chunk").str(), *options);
   if (!built)
     return built.takeError();
-  isAnother = built->isAnother;
+  if (!built->isAnother)
+    return std::nullopt;
   return interpretKernels(recurrence, std::move(built->kernels), interpreter::listKernelArrays(program), *options, how);
 }
 
-/// Where the assembler changes nothing, the stage `tile` is of the same plan.
 static Expected<std::optional<PreparedStage>> prepareBuiltTile(dgps::RecurrenceOp recurrence,
                                                                const PipelineOptions &options) {
-  if (options.target.isCPU())
-    return std::nullopt;
-  bool isAnother = false;
-  auto stage = prepareBuilt(recurrence, options, {}, isAnother);
-  return !stage || isAnother ? std::move(stage) : std::nullopt;
+  return prepareBuilt(recurrence, options, {});
 }
 
 /// The plan that takes the place of phases where the assembler has something against them.
@@ -359,19 +357,33 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
   return makeKernelStage(recurrence, options, std::move(run));
 }
 
-/// The kernels of a GPU as the plan says that they are built from, op by op, rounding where they do: how far off they
-/// are, without a GPU.
+/// Judges a plan that rounds where kernels do: how far off they are, without a GPU.
+static Expected<std::optional<PreparedStage>> judgeAsKernels(dgps::RecurrenceOp recurrence,
+                                                             const PipelineOptions &options,
+                                                             Expected<std::optional<PreparedStage>> plan) {
+  if (!plan || !*plan)
+    return plan;
+  return makeKernelStage(recurrence, options, std::move((*plan)->run));
+}
+
 static Expected<std::optional<PreparedStage>> prepareTileRounded(dgps::RecurrenceOp recurrence,
                                                                  const PipelineOptions &given) {
   if (given.target.isCPU())
     return std::nullopt;
   interpreter::TileOptions how;
   how.rounds = true;
-  bool isAnother = false;
-  auto exact = prepareBuilt(recurrence, given, how, isAnother);
-  if (!exact || !*exact)
-    return exact;
-  return makeKernelStage(recurrence, given, std::move((*exact)->run));
+  auto module = copyAlone(recurrence);
+  Expected<PipelineOptions> completed = completeFor(**module, given);
+  if (!completed)
+    return completed.takeError();
+  return judgeAsKernels(recurrence, given, prepareCUDATile(recurrence, *completed, plan::Form::AllInChain, how));
+}
+
+static Expected<std::optional<PreparedStage>> prepareBuiltRounded(dgps::RecurrenceOp recurrence,
+                                                                  const PipelineOptions &given) {
+  interpreter::TileOptions how;
+  how.rounds = true;
+  return judgeAsKernels(recurrence, given, prepareBuilt(recurrence, given, how));
 }
 
 /// The first of these plans that the recurrence has kernels of, where nothing else is asked for.
@@ -484,6 +496,7 @@ static constexpr CheckStage stages[] = {
     {"tile segments", prepareTileSegments},
     {"tile built", prepareBuiltTile, /*needsTarget=*/true},
     {"tile rounded", prepareTileRounded, /*needsTarget=*/true},
+    {"tile built rounded", prepareBuiltRounded, /*needsTarget=*/true},
     {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU, as the next
     {"kernels step", prepareDeviceStep, /*needsTarget=*/true},
     {"kernels chunks", prepareDeviceChunks, /*needsTarget=*/true}, // chunk, scan or token-loop

@@ -2,6 +2,7 @@
 #pragma once
 #include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,6 +17,16 @@ inline std::vector<std::string> listExamples() {
       paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+/// Those whose turn it is among so many, for what takes too long with all of them; each with RECUR_EVERY_EXAMPLE.
+inline std::vector<std::string> listExamplesOfTurn(size_t turn, size_t turns) {
+  std::vector<std::string> all = listExamples(), some;
+  if (std::getenv("RECUR_EVERY_EXAMPLE"))
+    return all;
+  for (size_t i = turn; i < all.size(); i += turns)
+    some.push_back(all[i]);
+  return some;
 }
 
 inline std::vector<std::string> nameExamples() {

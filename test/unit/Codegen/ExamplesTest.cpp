@@ -89,7 +89,8 @@ TEST_P(Example, HalfPrecisionData) {
     expectRight(GetParam(), {12, 20}, 64, "host", {70}, {false}, {1, 0, 2, 1}, type);
 }
 // States with as many keys as a chunk has tokens: they are rounded for products of pairs where the processor has them.
-TEST_P(Example, StatesInHalfPrecision) {
+class ExampleOfHalfPrecision : public ::testing::TestWithParam<std::string> {};
+TEST_P(ExampleOfHalfPrecision, States) {
   expectRight(GetParam(), {64, 36}, 64, "host", {70}, {false}, {1, 0, 1, 1}, DataType::BF16, Effort::Full);
   expectRight(GetParam(), {24, 37}, 16, "host", {39}, {false}, {1, 0, 1, 1}, DataType::BF16);
   // Keys of a single pair. A state of four numbers is no mean of many errors of rounding: 32 heads are.
@@ -97,6 +98,7 @@ TEST_P(Example, StatesInHalfPrecision) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Example, ::testing::ValuesIn(test::listExamples()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Some, ExampleOfHalfPrecision, ::testing::ValuesIn(test::listExamplesOfTurn(0, 2)), nameOf);
 
 // Sizes around whole vectors and register tiles.
 class SizedKernel : public ::testing::TestWithParam<const char *> {};

@@ -41,13 +41,19 @@ void expectWhatDualNumbersSay(const std::string &example, llvm::StringRef name, 
 
 TEST_P(GradientKernels, AreWhatDualNumbersSay) { expectWhatDualNumbersSay(GetParam(), "gradient host", {0, 1, 37}); }
 
-TEST_P(GradientKernels, BySegmentsAreWhatDualNumbersSay) {
+// Each example by segments or with numbers of 16 bits.
+class GradientKernelsBySegments : public ::testing::TestWithParam<std::string> {};
+TEST_P(GradientKernelsBySegments, AreWhatDualNumbersSay) {
   expectWhatDualNumbersSay(GetParam(), "gradient host segments", {37, 70});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GradientKernels, ::testing::ValuesIn(test::listExamples()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Some, GradientKernelsBySegments, ::testing::ValuesIn(test::listExamplesOfTurn(0, 2)), nameOf);
 
-TEST_P(GradientKernels, OfSixteenBitsAreNear) {
+class GradientKernelsOfSixteenBits : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Some, GradientKernelsOfSixteenBits, ::testing::ValuesIn(test::listExamplesOfTurn(1, 2)),
+                         nameOf);
+TEST_P(GradientKernelsOfSixteenBits, AreNear) {
   auto spec = openExample(GetParam(), {20, 12});
   ASSERT_TRUE(bool(spec)) << llvm::toString(spec.takeError());
   dgps::RecurrenceOp recurrence = (*spec)->getRecurrences().front();
