@@ -13,6 +13,7 @@
 #include "Conversion/TileToNVVM/ChainPreparation.h"
 #include "Conversion/TileToNVVM/ChainSteps.h"
 #include "Conversion/TileToNVVM/ChainStores.h"
+#include "Conversion/TileToNVVM/PassedState.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -42,16 +43,23 @@ private:
   /// Of the state to begin with, for which shared memory is in use.
   Value begun() { return t.add(barriers, 8 * 3 * chain.stages); }
   /// Where two numbers of 32 bits are announced with the chunk of a token: the row of a pool to which its state goes,
-  /// negative for none; and where the stretch behind the chunk ends. Those who read this may be as many chunks behind
-  /// as there are stages, and one more.
+  /// negative for none; and where the stretch behind the chunk ends, from zero down where the copy unit takes the
+  /// state. Those who read this may be as many chunks behind as there are stages, and one more.
   Value announced(Value token) {
     scf::ForOp loop = chain.loop;
     Value number = t.narrow(arith::DivUIOp::create(t.builder, t.loc, token, values.lookup(loop.getStep())));
     if (chunksBefore)
       number = t.add(number, chunksBefore);
     Value place = t.add(barriers, t.add(t.multiply(t.remainder(number, 2 * chain.stages), 8), announcedOffset));
-    return LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace),
-                                    place);
+    return code.pointerTo(place);
+  }
+  struct Announced {
+    Value row, end;
+  };
+  Announced readAnnounced(Value token) {
+    Value both = t.load(announced(token), VectorType::get(2, t.builder.getI32Type()));
+    return {LLVM::ExtractElementOp::create(t.builder, t.loc, both, t.constant(0)),
+            LLVM::ExtractElementOp::create(t.builder, t.loc, both, t.constant(1))};
   }
   /// What is made of loads has come too.
   Value ready(Value stage) { return chain.interactions.empty() ? full(stage) : barrier(3 * chain.stages + 1, stage); }
@@ -63,7 +71,11 @@ private:
   bool takesSummaries() const { return kernel.summaries && !kernel.summaries->isMade; }
   /// Those that keep states of all chunks have no pools.
   bool keepsMultiples() const { return kernel.multiples && !makesSummaries() && !chain.kept; }
+  bool passesMultiples() const { return keepsMultiples() && isStatePassed(t.gpu, chain); }
   bool makesSummaries() const { return kernel.summaries && kernel.summaries->isMade; }
+  Value isBefore(Value token, Value end) {
+    return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::slt, token, end);
+  }
   Value parity(Value number) { return arith::AndIOp::create(t.builder, t.loc, number, t.constant(1)); }
 
   /// A chunk as a role sees it: its number from the first that the CTA goes over, and what the numbers of the loop's
@@ -362,9 +374,18 @@ SmallVector<Value> ChainCode::announceMultiple(ValueRange held, Value first) {
   Value isIts = arith::AndIOp::create(t.builder, t.loc, compare(arith::CmpIPredicate::eq, end, next),
                                       compare(arith::CmpIPredicate::sle, end, all));
   Value behind = t.select(isIts, t.addWide(next, kernel.multiples->getInterval()), next);
+  Value until = t.narrow(arith::MinSIOp::create(t.builder, t.loc, behind, all));
+  if (passesMultiples()) {
+    Value hasRow =
+        arith::AndIOp::create(t.builder, t.loc, isIts, compare(arith::CmpIPredicate::sge, row, t.constant(0)));
+    auto mark = [&] {
+      Value isPassed = takesPassedState(t, kernel.multiples->findArray(row));
+      return t.select(isPassed, t.subtract(t.constant(0), until), until);
+    };
+    until = t.choose(hasRow, mark, until);
+  }
   t.when(t.below(t.thread, t.constant(1)), [&] {
     Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getI32Type()));
-    Value until = t.narrow(arith::MinSIOp::create(t.builder, t.loc, behind, all));
     both = LLVM::InsertElementOp::create(t.builder, t.loc, both, t.select(isIts, row, t.constant(-1)), t.constant(0));
     both = LLVM::InsertElementOp::create(t.builder, t.loc, both, until, t.constant(1));
     t.store(both, announced(first));
@@ -513,17 +534,42 @@ void ChainCode::storeState(ValueRange state, const CallerArray &array) {
 }
 
 /// Behind a stretch, if its end is a multiple: gives where the next stretch ends, or the same end where there is none.
+/// A stage that may have to take the state is not empty yet.
 Value ChainCode::storeAtMultiple(ValueRange state, Value end) {
   Value one = arith::ConstantIntOp::create(t.builder, t.loc, 1, 64);
   Value last = arith::SubIOp::create(t.builder, t.loc, end, one);
-  Value both = t.load(announced(last), VectorType::get(2, t.builder.getI32Type()));
-  Value row = LLVM::ExtractElementOp::create(t.builder, t.loc, both, t.constant(0));
-  Value isThere = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::sge, row, t.constant(0));
-  t.when(isThere, [&] {
-    CallerArray array = kernel.multiples->findArray(row);
-    t.when(isPresent(t, array), [&] { storeState(state, array); });
-  });
-  return t.widen(LLVM::ExtractElementOp::create(t.builder, t.loc, both, t.constant(1)));
+  auto [row, next] = readAnnounced(last);
+  auto storeByThreads = [&] {
+    Value isThere = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::sge, row, t.constant(0));
+    t.when(isThere, [&] {
+      CallerArray array = kernel.multiples->findArray(row);
+      t.when(isPresent(t, array), [&] { storeState(state, array); });
+    });
+  };
+  if (passesMultiples()) {
+    scf::ForOp loop = chain.loop;
+    Value size = values.lookup(loop.getStep());
+    Value gone = arith::SubIOp::create(t.builder, t.loc, last, values.lookup(loop.getLowerBound()));
+    Value number = t.narrow(arith::DivUIOp::create(t.builder, t.loc, gone, size));
+    if (chunksBefore)
+      number = t.add(number, chunksBefore);
+    Value stage = t.remainder(number, chain.stages);
+    auto passIt = [&] {
+      passState(t, chain, state, t.add(base, t.multiply(stage, chain.stageBytes)));
+      code.fence();
+      code.arriveAndGoOn(made(0), meetingThreads());
+    };
+    auto storeAndRelease = [&] {
+      storeByThreads();
+      code.arrive(empty(stage));
+    };
+    Value isPassed = t.below(next, t.constant(0));
+    t.either(isPassed, passIt, storeAndRelease);
+    next = t.select(isPassed, t.subtract(t.constant(0), next), next);
+  } else {
+    storeByThreads();
+  }
+  return t.widen(next);
 }
 
 /// To where the chunk has its state at the beginning.
@@ -575,7 +621,11 @@ SmallVector<Value> ChainCode::keepChunks(Value begin, Value end, ValueRange carr
   };
   SmallVector<Value> state = emitChainSteps(
       t, chain, {base, stageOf(chunk), numbersOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
-  code.arrive(empty(chunk.stage));
+  auto release = [&] { code.arrive(empty(chunk.stage)); };
+  if (passesMultiples()) // the last one's stage may have to take the state
+    t.when(isBefore(t.addWide(chunks.getInductionVar(), step), end), release);
+  else
+    release();
   scf::YieldOp::create(t.builder, t.loc, state);
   return llvm::to_vector_of<Value>(chunks.getResults());
 }
@@ -632,12 +682,19 @@ void ChainCode::store() {
   Chunk chunk = chunkOf(chunks.getInductionVar());
   ChainStores stores(t, chain, shared, kernel.part);
   // Behind the CTA's last chunk nobody waits for free tiles.
-  Value isAnother =
-      arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::slt,
-                            t.addWide(chunks.getInductionVar(), chunks.getStep()), chunks.getUpperBound());
+  Value isAnother = isBefore(t.addWide(chunks.getInductionVar(), chunks.getStep()), chunks.getUpperBound());
+  Announced multiple;
+  Value isPassed; // the state behind the chunk
   auto take = [&](int64_t number, StoreOp op, llvm::function_ref<void(const CallerArray &, Value, Value)> store) {
     code.meet(made(number), meetingThreads());
     store(arrays.lookup(op.getArray()), chunk.values.lookup(op.getFirst()), narrow(chunk, op.getRows()));
+    // As long as the chunk's last tile is not free, those that have the state come to no other multiple, and no later
+    // chunk is announced in this one's place.
+    if (passesMultiples() && number == int64_t(chain.stored.size())) {
+      multiple = readAnnounced(chunks.getInductionVar());
+      isPassed = t.below(multiple.end, t.constant(0));
+      t.when(isPassed, [&] { code.meet(made(0), meetingThreads()); });
+    }
     auto release = [&] { code.arriveAndGoOn(free(number), meetingThreads()); };
     kernel.enterUnit ? release() : t.when(isAnother, release);
   };
@@ -647,6 +704,12 @@ void ChainCode::store() {
   for (auto [number, one] : llvm::enumerate(chain.stored))
     take(int64_t(number) + 1, one.op, [&, &one = one](const CallerArray &array, Value first, Value rows) {
       stores.storeValue(one, array, first, rows);
+    });
+  if (isPassed)
+    t.when(isPassed, [&] {
+      CallerArray array = kernel.multiples->findArray(multiple.row);
+      takePassedState(t, chain, array, kernel.part, stageOf(chunk));
+      code.arrive(empty(chunk.stage), StateChain::stateThreads / chain.storeThreads);
     });
   if (!kernel.flags)
     return;

@@ -36,8 +36,9 @@ void WarpgroupCode::makeBarrier(Value address, int64_t arrivals) {
   NVVM::MBarrierInitOp::create(t.builder, t.loc, pointerTo(address), t.constant(arrivals), /*predicate=*/Value());
 }
 
-void WarpgroupCode::arrive(Value address) {
-  NVVM::MBarrierArriveOp::create(t.builder, t.loc, t.builder.getI64Type(), pointerTo(address), /*count=*/Value());
+void WarpgroupCode::arrive(Value address, int64_t times) {
+  NVVM::MBarrierArriveOp::create(t.builder, t.loc, t.builder.getI64Type(), pointerTo(address),
+                                 /*count=*/times == 1 ? Value() : t.constant(times));
 }
 
 // NVVM's waiting loop is a text of which LLVM believes that it leaves memory as it is, so that it may read what is
@@ -143,6 +144,16 @@ void WarpgroupCode::arriveWithCopies(Value address) {
 
 // NVVM has this for groups of copies alone.
 void WarpgroupCode::waitForCopies() { call("llvm.nvvm.cp.async.wait.all", {}); }
+
+void WarpgroupCode::copyOut(Value to, Value from, Value bytes) {
+  NVVM::CpAsyncBulkSharedCTAToGlobalOp::create(t.builder, t.loc, to, pointerTo(from), bytes, /*l2CacheHint=*/Value(),
+                                               /*byteMask=*/Value());
+}
+
+void WarpgroupCode::waitForCopiesOut() {
+  NVVM::CpAsyncBulkCommitGroupOp::create(t.builder, t.loc);
+  NVVM::CpAsyncBulkWaitGroupOp::create(t.builder, t.loc, /*group=*/0U, t.builder.getUnitAttr());
+}
 
 SmallVector<Value> WarpgroupCode::loadMatricesAcross(Value address) { return loadMatrices(address, true); }
 

@@ -26,12 +26,14 @@ public:
   explicit WarpgroupCode(TeamCode &t) : t(t), unit(getMatrixUnit(t.gpu)) {}
 
   mlir::Value addressOf(mlir::Value sharedPointer);
+  mlir::Value pointerTo(mlir::Value address);
   /// The same number, of which LLVM knows nothing: what follows from it is not found ahead, nor shared with elsewhere.
   mlir::Value forget(mlir::Value number);
 
   // Barriers in shared memory, which count arrivals by phases.
   void makeBarrier(mlir::Value address, int64_t arrivals);
-  void arrive(mlir::Value address);
+  /// As often as `times` says.
+  void arrive(mlir::Value address, int64_t times = 1);
   /// Stops until the phase of this parity is complete.
   void wait(mlir::Value address, mlir::Value parity);
   /// What this thread wrote is there for matrix units that read shared memory past the threads' own path.
@@ -60,6 +62,10 @@ public:
   /// An arrival of this thread once all of its copies have come, or stops until then.
   void arriveWithCopies(mlir::Value address);
   void waitForCopies();
+  /// Asks the copy unit to take so many bytes, a multiple of 16, from an address in shared memory to the device's; and
+  /// stops until all that this thread has asked for has been read.
+  void copyOut(mlir::Value to, mlir::Value from, mlir::Value bytes);
+  void waitForCopiesOut();
 
   /// Four 8 by 8 matrices of 16 bits, of which each lane gives the address of a piece. Across, rows become columns.
   llvm::SmallVector<mlir::Value> loadMatricesAcross(mlir::Value address);
@@ -113,7 +119,6 @@ private:
   /// Two numbers of f32; without a second address, neighbours.
   std::pair<mlir::Value, mlir::Value> loadTwo(mlir::Value first, mlir::Value second);
   void storeMatricesByLanes(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
-  mlir::Value pointerTo(mlir::Value address);
   /// An instruction that NVVM has no op for, and LLVM an intrinsic.
   void call(llvm::StringRef intrinsic, mlir::ValueRange operands);
   mlir::Value run(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands, mlir::Type result = {});

@@ -155,7 +155,6 @@ chunk.program @unrounded {} chunk 16 {
 // CHECK: %[[HAS_ROW:.*]] = arith.cmpi sge, %[[ROW]]
 // CHECK: scf.if %[[HAS_ROW]]
 // CHECK-COUNT-24: llvm.store %{{.*}} : vector<2xf32>, !llvm.ptr<1>
-// CHECK: llvm.extractelement %[[ANNOUNCED]]
 // CHECK: llvm.store %{{.*}} : vector<2xi32>, !llvm.ptr<3>
 // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: llvm.return
