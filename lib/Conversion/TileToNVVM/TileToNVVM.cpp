@@ -589,20 +589,24 @@ bool KernelLowering::isNextTogether() {
   Operation *last = together.back(), *next = last->getNextNode();
   if (!next || !areSharedBy(last, next))
     return false;
-  // What it takes and gives, but for the work tile of all, is apart from what those before it give.
+  // What one gives, but for the work tile of all, is apart from all that the others take and give: warps run through
+  // several without a barrier in between, each through columns of its own, and columns of tiles that lie in the same
+  // place need not be the same ones.
   auto workOf = [](Operation *op) { return isa<ScaledDotsOp>(op) ? cast<ScaledDotsOp>(op).getWork() : Value(); };
-  return llvm::none_of(together, [&](Operation *before) {
-    return llvm::any_of(before->getOperands(), [&](Value given) {
-      if (given == workOf(before) || !extents.contains(given) || !isWritten(before, given))
+  auto givesWhatIsIn = [&](Operation *one, Operation *other) {
+    return llvm::any_of(one->getOperands(), [&](Value given) {
+      if (given == workOf(one) || !extents.contains(given) || !isWritten(one, given))
         return false;
       Access write = extents[given];
       write.isWrite = true;
-      return llvm::any_of(next->getOperands(), [&](Value tile) {
+      return llvm::any_of(other->getOperands(), [&](Value tile) {
         auto found = extents.find(tile);
-        return tile != workOf(next) && found != extents.end() && write.conflictsWith(found->second);
+        return tile != workOf(other) && found != extents.end() && write.conflictsWith(found->second);
       });
     });
-  });
+  };
+  return llvm::none_of(together,
+                       [&](Operation *before) { return givesWhatIsIn(before, next) || givesWhatIsIn(next, before); });
 }
 
 void KernelLowering::store(Value tile, const Place &place, Value rows, const CallerArray &array, Value first) {

@@ -53,6 +53,35 @@ tile.kernel @together required 1 workspace 0 threads 128 shared 9216 {
   }
 }
 
+// What the second gives lies in the place of what the first takes, whose columns are other warps': not together.
+// CHECK-LABEL: llvm.func @in_place
+// CHECK: nvvm.mma.sync
+// CHECK: nvvm.barrier
+// CHECK: nvvm.mma.sync
+// CHECK: llvm.return
+tile.kernel @in_place required 1 workspace 0 threads 128 shared 9216 {
+^bb0(%x: !tile.tile<?x16xbf16, global>, %n: i64):
+  %g = tile.alloc at 0 : !rows
+  %q = tile.alloc at 1536 : !long
+  %k = tile.alloc at 4608 : !rows
+  %a = tile.alloc at 6144 : !rows
+  %b = tile.alloc at 1536 : !rows
+  tile.scan %g, %q all %a rows %n dims [array<i64: 0, 1>, array<i64: 0, 1>] start 0.0 : !rows, !long all !rows {
+  ^bb0(%step: f32, %x0: f32, %sum: f32):
+    %next = arith.addf %sum, %step : f32
+    %e = math.exp %next : f32
+    %y = arith.mulf %e, %x0 : f32
+    tile.yield %next, %y : f32, f32
+  }
+  tile.scan %g, %k all %b rows %n dims [array<i64: 0, 1>, array<i64: 0, 1>] start 0.0 : !rows, !rows all !rows {
+  ^bb0(%step: f32, %x0: f32, %sum: f32):
+    %next = arith.addf %sum, %step : f32
+    %e = math.exp %next : f32
+    %y = arith.mulf %e, %x0 : f32
+    tile.yield %next, %y : f32, f32
+  }
+}
+
 // From the last row to the first, and before a row's own step: another triangle, and blocks the other way.
 // CHECK-LABEL: llvm.func @reverse
 // CHECK: scf.for
