@@ -3,10 +3,10 @@
 
 // CHECK-LABEL: llvm.func @copies(%arg0: !llvm.ptr {llvm.noalias}, %arg1: i64, %arg2: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias})
 // A row of 12 numbers is a vector and its rest, so that nothing beyond the row is touched.
-// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<8xbf16>
-// CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
-// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<4xbf16>
-// Rounded by integers where there is no instruction for it.
+// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<8xi16>
+// CHECK: arith.shli %{{.*}} : vector<8xi32>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<4xi16>
+// Extended and rounded by integers where there is no instruction for it.
 // CHECK-NOT: arith.truncf
 // CHECK: arith.trunci %{{.*}} : vector<8xi32> to vector<8xi16>
 // BF16: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
