@@ -180,6 +180,9 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   if (name == "cosformer_bf16_128" || name == "rotary_retention_bf16_128") {
     ASSERT_EQ(kernels->notes.size(), 1u);
     EXPECT_THAT(kernels->notes.front(), HasSubstr("_chunk' makes its outputs in a phase of their own: ptxas"));
+  } else if (name == "mamba2_ssd_bf16_128") { // a register more, for its place in the list, is one too many
+    ASSERT_EQ(kernels->notes.size(), 1u);
+    EXPECT_THAT(kernels->notes.front(), HasSubstr("_chunk_chain_listed' is left out"));
   } else {
     EXPECT_TRUE(kernels->notes.empty()) << llvm::join(kernels->notes, "; ");
   }
