@@ -164,7 +164,8 @@ TEST_P(SummaryPlans, OfCotangentsAreThoseOfTheGradient) {
   ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
   dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
   PipelineOptions pipeline = makeOptions(DataType::F32);
-  compile::GradientPrograms programs = get(compile::makeKernelGradients(recurrence, pipeline));
+  compile::GradientPrograms derived = get(compile::makeGradientPrograms(recurrence, pipeline)),
+                            programs = get(compile::makeKernelGradients(recurrence, pipeline));
   chunk::ProgramOp chain = get(compile::makeChainProgram(programs));
   if (!chain)
     GTEST_SKIP() << "it is the gradient's own plan";
@@ -176,7 +177,7 @@ TEST_P(SummaryPlans, OfCotangentsAreThoseOfTheGradient) {
     auto drawn =
         get(check::makeJudgedGradient(recurrence, {1, tokens, heads, shares ? 1 : heads}, uint64_t(tokens) + 3));
     Data data = get(check::completeStarts(recurrence, drawn.data));
-    Data want = get(interpreter::interpretGradient(programs.program, programs.gradient, data, drawn.cotangents)),
+    Data want = get(interpreter::interpretGradient(derived.program, derived.gradient, data, drawn.cotangents)),
          got = get(interpreter::interpretGradient(programs.program, states, back, data, drawn.cotangents));
     for (const auto &[name, array] : want.initial)
       EXPECT_LE(compare(got.initial[name], array), limit) << "state " << name << ", T = " << tokens;
