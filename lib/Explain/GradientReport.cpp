@@ -80,17 +80,21 @@ static Cost countCost(chunk::ProgramOp program) {
   return cost;
 }
 
-/// Of those states that the gradient takes.
-static double countStateBytes(const compile::GradientPrograms &programs) {
-  StringSet<> taken;
-  for (chunk::KeptOp kept : chunk::ProgramOp(programs.gradient).getKept())
-    taken.insert(kept.getName());
+static double countBytes(chunk::ProgramOp states, function_ref<bool(StringRef)> isWanted) {
   double bytes = 0;
-  for (chunk::StateOp state : chunk::ProgramOp(programs.states).getStates())
-    if (taken.contains(state.getName()))
+  for (chunk::StateOp state : states.getStates())
+    if (isWanted(state.getName()))
       bytes += double(getByteSize(analysis::getStoredDataType(state.getKept()))) *
                double(chunk::tensorOf(state).getNumElements());
   return bytes;
+}
+
+/// Of those states that the gradient takes.
+static double countTakenBytes(const compile::GradientPrograms &programs) {
+  StringSet<> taken;
+  for (chunk::KeptOp kept : chunk::ProgramOp(programs.gradient).getKept())
+    taken.insert(kept.getName());
+  return countBytes(programs.states, [&](StringRef name) { return taken.contains(name); });
 }
 
 static int64_t countBytes(chunk::StateOp state) { return 4 * chunk::tensorOf(state).getNumElements(); }
@@ -116,8 +120,8 @@ static Expected<Segments> findSegments(compile::GradientPrograms &programs) {
   segments.states = takesStates ? compile::estimateCost(programs.states) / cost : 0;
   segments.chain = *chain ? compile::estimateCost(*chain) / cost : 0;
   segments.needsKept = *chain && !chunk::ProgramOp(*chain).getKept().empty();
-  int64_t stateBytes = int64_t(countStateBytes(programs));
-  segments.bytes = 2 * stateBytes;
+  auto stateBytes = int64_t(countBytes(programs.states, [](StringRef) { return true; }));
+  segments.bytes = takesStates ? 2 * stateBytes : 0;
   for (chunk::StateOp carried : programs.gradient.getStates())
     segments.bytes += countBytes(carried);
   if (segments.isApart)
@@ -156,7 +160,7 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
                         countCost(programs->gradient),
                         countCost(programs->program),
                         countCost(programs->states),
-                        programs->gradient.getKept().empty() ? 0 : countStateBytes(*programs),
+                        countTakenBytes(*programs),
                         std::move(*segments),
                         std::move(*kernels)};
 }
